@@ -3,7 +3,7 @@
 //! **Invariant:** every variable that haft reads for itself is in [`VARIABLES`]; keys are wrapped,
 //! so that no print of anything shows one.
 
-use std::{ffi::OsString, fmt, path::PathBuf};
+use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -37,6 +37,23 @@ pub const VARIABLES: &[Variable] = &[
         about: "Address of an OpenAI Chat-compatible server, with its `/v1`.",
     },
     Variable { name: "OPENAI_API_KEY", about: "Key for that server." },
+    Variable { name: "OLLAMA_BASE_URL", about: "Address of Ollama, with its `/v1`." },
+    Variable { name: "LLAMACPP_BASE_URL", about: "Address of llama.cpp's server, with its `/v1`." },
+    Variable { name: "VLLM_BASE_URL", about: "Address of vLLM, with its `/v1`." },
+    Variable { name: "LMSTUDIO_BASE_URL", about: "Address of LM Studio, with its `/v1`." },
+    Variable { name: "OPENROUTER_BASE_URL", about: "Address in place of OpenRouter's." },
+    Variable { name: "OPENROUTER_API_KEY", about: "Key for OpenRouter." },
+    Variable { name: "GEMINI_BASE_URL", about: "Address in place of Gemini's compatible one." },
+    Variable { name: "GEMINI_API_KEY", about: "Key for Gemini." },
+    Variable { name: "GOOGLE_API_KEY", about: "Key for Gemini, under `GEMINI_API_KEY`." },
+    Variable { name: "GROQ_BASE_URL", about: "Address in place of Groq's." },
+    Variable { name: "GROQ_API_KEY", about: "Key for Groq." },
+    Variable { name: "DEEPSEEK_BASE_URL", about: "Address in place of DeepSeek's." },
+    Variable { name: "DEEPSEEK_API_KEY", about: "Key for DeepSeek." },
+    Variable { name: "MISTRAL_BASE_URL", about: "Address in place of Mistral's." },
+    Variable { name: "MISTRAL_API_KEY", about: "Key for Mistral." },
+    Variable { name: "TOGETHER_BASE_URL", about: "Address in place of Together's." },
+    Variable { name: "TOGETHER_API_KEY", about: "Key for Together." },
     Variable { name: "NO_COLOR", about: "Switches colour off when it is not empty." },
     Variable { name: "TERM", about: "`dumb` switches colour and cursor movement off." },
     Variable { name: "COLUMNS", about: "Width of the terminal where it cannot be asked." },
@@ -84,20 +101,19 @@ pub struct Environment {
     pub model: Option<String>,
     /// The thinking effort, unchecked.
     pub effort: Option<String>,
-    /// See [`VARIABLES`].
-    pub anthropic_base_url: Option<String>,
-    /// See [`VARIABLES`].
-    pub anthropic_api_key: Option<Secret>,
-    /// See [`VARIABLES`].
-    pub openai_base_url: Option<String>,
-    /// See [`VARIABLES`].
-    pub openai_api_key: Option<Secret>,
+    /// Addresses and keys of servers, by the names of their variables.
+    pub servers: BTreeMap<String, Secret>,
     /// True when colour is not wanted.
     pub no_color: bool,
     /// True for a terminal that knows no control sequences.
     pub dumb: bool,
     /// Width of the terminal in columns, where it was set.
     pub columns: Option<u16>,
+}
+
+/// Whether a variable can have the address or the key of a server, a person's own too.
+pub fn is_of_a_server(variable: &str) -> bool {
+    ["_BASE_URL", "_KEY", "_TOKEN"].iter().any(|end| variable.ends_with(end))
 }
 
 /// All variables of this process whose name and value are text, for what is told of them: which hold
@@ -112,8 +128,16 @@ pub fn variables() -> Vec<(String, String)> {
 impl Environment {
     /// Reads the environment of this process. Called once, by the binary.
     pub fn capture() -> Self {
-        let names = VARIABLES.iter().map(|variable| variable.name);
-        Self::of(names.filter_map(|name| Some((name, std::env::var_os(name)?))))
+        let known =
+            |name: &str| VARIABLES.iter().any(|one| one.name == name) || is_of_a_server(name);
+        let all =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        Self::of(all.filter(|(name, _)| known(name)))
+    }
+
+    /// What a variable holds that has the address or the key of a server.
+    pub fn server(&self, variable: &str) -> Option<&Secret> {
+        self.servers.get(variable)
     }
 
     /// Reads given variables; of several with one name the last counts.
@@ -132,13 +156,13 @@ impl Environment {
                 "HAFT_HOME" => read.haft_home = Some(PathBuf::from(&value)),
                 "HAFT_MODEL" => read.model = text(),
                 "HAFT_EFFORT" => read.effort = text(),
-                "ANTHROPIC_BASE_URL" => read.anthropic_base_url = text(),
-                "ANTHROPIC_API_KEY" => read.anthropic_api_key = text().map(Secret),
-                "OPENAI_BASE_URL" => read.openai_base_url = text(),
-                "OPENAI_API_KEY" => read.openai_api_key = text().map(Secret),
                 "NO_COLOR" => read.no_color = true,
                 "TERM" => read.dumb = value == "dumb",
                 "COLUMNS" => read.columns = text().and_then(|text| text.parse().ok()),
+                name if is_of_a_server(name) => {
+                    let value = text().map(|text| (name.to_owned(), Secret(text)));
+                    read.servers.extend(value);
+                }
                 _ => {}
             }
         }
@@ -226,7 +250,7 @@ mod tests {
     #[test]
     fn keys_are_never_shown() {
         let read = read(&[("ANTHROPIC_API_KEY", " sk-very-secret\n"), ("HOME", "/home/me")]);
-        let key = read.anthropic_api_key.clone().unwrap();
+        let key = read.server("ANTHROPIC_API_KEY").unwrap();
         assert_eq!(key.expose(), "sk-very-secret");
         assert!(!format!("{read:?}{key:?}{key}").contains("very"));
     }
@@ -259,7 +283,7 @@ mod tests {
     #[test]
     fn empty_is_not_set_and_odd_widths_are_left_alone() {
         let env = read(&[("NO_COLOR", ""), ("COLUMNS", "wide"), ("OPENAI_BASE_URL", " ")]);
-        assert!(!env.no_color && env.columns.is_none() && env.openai_base_url.is_none());
+        assert!(!env.no_color && env.columns.is_none() && env.server("OPENAI_BASE_URL").is_none());
         assert!(read(&[("NO_COLOR", "0"), ("TERM", "dumb")]).no_color);
     }
 }

@@ -199,6 +199,7 @@ const OWN: &[&str] = &[
     "claude.",
     "http.",
     "model.retry_seconds",
+    "providers.",
     "undo.",
     "output.",
     "sandbox.",
@@ -587,7 +588,9 @@ fn put(map: &mut Map<String, Value>, key: &str, value: &Value) {
         }
         None => match (map.get_mut(first), value) {
             // What is known of one model says nothing about the others.
-            (Some(Value::Object(known)), Value::Object(more)) if first == "models" => {
+            (Some(Value::Object(known)), Value::Object(more))
+                if matches!(first, "models" | "providers") =>
+            {
                 known.extend(more.clone());
             }
             (Some(Value::Array(known)), Value::Array(more))

@@ -18,7 +18,7 @@ mod settings;
 mod trust;
 
 pub use self::{
-    environment::{Environment, Secret, VARIABLES, Variable, expanded, variables},
+    environment::{Environment, Secret, VARIABLES, Variable, expanded, is_of_a_server, variables},
     files::{
         ConfigError, LOCAL_SETTINGS, MAX_FILE, add_rule, keep_from_git, make_folder, own_settings,
         save,
@@ -31,7 +31,7 @@ pub use self::{
     },
     settings::{
         Changes, Claude, Edit, Http, Limits, Model, Output, Permissions, Read, RuleCase, Run,
-        Sandbox, SandboxLevel, Secrets, Settings, Shell, Tools, Undo,
+        Sandbox, SandboxLevel, Secrets, Server, ServerWire, Settings, Shell, Tools, Undo,
     },
     trust::Trust,
 };

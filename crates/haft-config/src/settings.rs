@@ -18,6 +18,9 @@ pub struct Settings {
     pub model: ModelChoice,
     /// What is known of models, each under its name as `model` has it.
     pub models: BTreeMap<String, Model>,
+    /// More servers of models, each under the name that stands before the model's; one that haft knows
+    /// can be given another address. A project cannot set them.
+    pub providers: BTreeMap<String, Server>,
     /// How hard the model thinks.
     #[schemars(schema_with = "effort_schema")]
     pub effort: Option<Effort>,
@@ -74,7 +77,7 @@ fn mode_schema(_: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelChoice {
-    /// Its name, as `anthropic/NAME`, `openai/NAME` or `script:FILE`.
+    /// Its name, as `anthropic/NAME`, `ollama/NAME`, `SERVER/NAME` of another server, or `script:FILE`.
     pub name: Option<String>,
     /// Seconds for which a request is sent again that its server could not answer, from 0 to 86,400.
     #[schemars(range(min = 0, max = 86_400))]
@@ -85,6 +88,30 @@ impl Default for ModelChoice {
     fn default() -> Self {
         Self { name: None, retry_seconds: 120 }
     }
+}
+
+/// A server of models.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Server {
+    /// Its address, as `https://HOST/v1`; the wire's path is appended.
+    pub address: Option<String>,
+    /// The variable that holds its key; none for one that wants none.
+    pub key_variable: Option<String>,
+    /// What it speaks: `openai` (Chat Completions, which holds without it) or `anthropic` (Messages).
+    pub wire: Option<ServerWire>,
+    /// How names of its models begin, to tell it where a model is named without its server.
+    pub prefixes: Vec<String>,
+}
+
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerWire {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    Openai,
 }
 
 /// What haft is to know of one model.

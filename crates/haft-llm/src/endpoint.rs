@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::LlmError;
+use crate::{LlmError, Preset, WireKind};
 
 /// A server's address and key.
 #[derive(Clone, PartialEq, Eq)]
@@ -16,33 +16,50 @@ pub struct Endpoint {
     pub url_variable: String,
     /// The variable that sets the key, for messages.
     pub key_variable: String,
-    /// True when the address is the provider's own, which always wants a key.
-    pub is_default: bool,
+    /// True when the address is that of the wire's own maker, whose server takes its newest fields.
+    pub is_makers: bool,
+    /// True when the server answers nobody without a key.
+    pub wants_key: bool,
+    /// The wire that the server speaks.
+    pub wire: WireKind,
 }
-
-const ANTHROPIC: &str = "https://api.anthropic.com";
-const OPENAI: &str = "https://api.openai.com/v1";
 
 impl Endpoint {
     /// A server that speaks Anthropic Messages; none or an empty address means the provider's.
     pub fn anthropic(base_url: Option<String>, key: Option<String>) -> Self {
-        Self::new(base_url, key, ANTHROPIC, "ANTHROPIC")
+        Self::named("anthropic", base_url, key)
     }
 
     /// A server that speaks OpenAI Chat; none or an empty address means the provider's.
     pub fn openai(base_url: Option<String>, key: Option<String>) -> Self {
-        Self::new(base_url, key, OPENAI, "OPENAI")
+        Self::named("openai", base_url, key)
     }
 
-    fn new(base_url: Option<String>, key: Option<String>, own: &str, prefix: &str) -> Self {
+    fn named(name: &str, base_url: Option<String>, key: Option<String>) -> Self {
+        let all = crate::presets();
+        let at = all.iter().position(|preset| preset.name == name).unwrap_or_default();
+        Self::of(&all[at], base_url, key)
+    }
+
+    /// A known server; none or an empty address means its own.
+    pub fn of(preset: &Preset, base_url: Option<String>, key: Option<String>) -> Self {
         let said = |text: &String| !text.trim().is_empty();
-        let base_url = base_url.filter(said).map_or_else(|| own.into(), |u| u.trim().to_owned());
+        let base_url = base_url.filter(said).map(|url| url.trim().to_owned());
+        let own = |url: &String| url.trim_end_matches('/') == preset.address;
+        let is_own = base_url.as_ref().is_none_or(own);
+        let base_url = base_url.unwrap_or_else(|| preset.address.clone());
         Self {
-            is_default: base_url.trim_end_matches('/') == own,
+            is_makers: preset.is_makers(&base_url),
+            // Whoever sets another address may well have a server that needs none.
+            wants_key: is_own && preset.wants_key,
             base_url,
             key: key.filter(said).map(|key| key.trim().to_owned()),
-            url_variable: format!("{prefix}_BASE_URL"),
-            key_variable: format!("{prefix}_API_KEY"),
+            url_variable: preset.url_variable.clone(),
+            key_variable: preset.key_variables.first().cloned().unwrap_or_else(|| {
+                // For messages about a key that a server of this machine asks for all the same.
+                preset.url_variable.replace("_BASE_URL", "_API_KEY")
+            }),
+            wire: preset.wire,
         }
     }
 
@@ -68,7 +85,7 @@ impl Endpoint {
                  that out"
             )));
         }
-        let openai = self.key_variable.starts_with("OPENAI");
+        let openai = self.wire == WireKind::OpenAi;
         let foreign = if openai { "/messages" } else { "/chat/completions" };
         if self.base_url.trim_end_matches('/').ends_with(foreign) {
             let right = if openai { "ANTHROPIC_BASE_URL" } else { "OPENAI_BASE_URL" };
@@ -84,7 +101,7 @@ impl Endpoint {
                  beyond ASCII: set it to the key alone"
             )));
         }
-        if self.key.is_some() || !self.is_default {
+        if self.key.is_some() || !self.wants_key {
             return Ok(());
         }
         Err(LlmError::Config(format!(
@@ -118,11 +135,12 @@ mod tests {
     #[test]
     fn empty_values_are_none_and_the_key_is_never_shown() {
         let endpoint = Endpoint::openai(Some(" ".into()), Some("sk-1234\n".into()));
-        assert_eq!(endpoint.base_url, OPENAI);
-        assert!(endpoint.is_default);
+        assert_eq!(endpoint.base_url, "https://api.openai.com/v1");
+        assert!(endpoint.is_makers && endpoint.wants_key);
         assert_eq!(endpoint.key.as_deref(), Some("sk-1234"));
         assert!(!format!("{endpoint:?}").contains("sk-1234"));
-        assert!(!Endpoint::anthropic(Some("http://l:1".into()), None).is_default);
+        let other = Endpoint::anthropic(Some("http://l:1".into()), None);
+        assert!(!other.is_makers && !other.wants_key);
     }
 
     #[test]

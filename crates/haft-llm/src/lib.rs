@@ -20,6 +20,7 @@ mod failure;
 mod history;
 mod json;
 mod model;
+mod preset;
 mod provider;
 mod retry;
 mod server;
@@ -37,6 +38,7 @@ pub use self::{
     endpoint::Endpoint,
     error::LlmError,
     model::{ModelRef, parse_model},
+    preset::{Preset, WireKind, presets},
     provider::{Answer, HttpProvider, Patience, Provider},
     retry::{Retry, RetryPolicy},
     script::ScriptProvider,
@@ -62,6 +64,6 @@ pub fn openai_provider(
     patience: Patience,
     policy: RetryPolicy,
 ) -> Arc<dyn Provider> {
-    let wire = Arc::new(openai::OpenAiChat { newest_fields: endpoint.is_default });
+    let wire = Arc::new(openai::OpenAiChat { newest_fields: endpoint.is_makers });
     Arc::new(Retry::new(Arc::new(HttpProvider::new(wire, endpoint, client, patience)), policy))
 }

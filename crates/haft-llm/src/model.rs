@@ -2,51 +2,43 @@
 
 use std::fmt;
 
-use crate::LlmError;
+use crate::{LlmError, Preset, WireKind};
 
 /// A model, as a person names it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelRef {
-    /// `anthropic/NAME`: a model behind Anthropic Messages.
-    Anthropic(String),
-    /// `openai/NAME`: a model behind an OpenAI Chat-compatible server.
-    OpenAi(String),
+    /// `SERVER/NAME`: a model behind a server.
+    Server(Preset, String),
     /// `script:FILE`: answers read from a file.
     Script(String),
 }
 
 impl ModelRef {
-    /// The provider's name, as it stands before the model's.
-    pub const fn provider(&self) -> &'static str {
-        match self {
-            Self::Anthropic(_) => crate::anthropic::NAME,
-            Self::OpenAi(_) => crate::openai::NAME,
-            Self::Script(_) => crate::script::NAME,
-        }
-    }
-
-    /// The model's id as the provider writes it; for a script its file.
+    /// The model's id as the server writes it; for a script its file.
     pub fn name(&self) -> &str {
         match self {
-            Self::Anthropic(name) | Self::OpenAi(name) | Self::Script(name) => name,
+            Self::Server(_, name) | Self::Script(name) => name,
         }
     }
 }
 
 impl fmt::Display for ModelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let separator = if matches!(self, Self::Script(_)) { ':' } else { '/' };
-        write!(f, "{}{separator}{}", self.provider(), self.name())
+        match self {
+            Self::Server(preset, name) => write!(f, "{}/{name}", preset.name),
+            Self::Script(file) => write!(f, "{}:{file}", crate::script::NAME),
+        }
     }
 }
 
-const FORMS: &str = "models are written anthropic/NAME, openai/NAME or script:FILE";
+const FORMS: &str = "models are written anthropic/NAME, openai/NAME, ollama/NAME, SERVER/NAME of another \
+                     server, or script:FILE";
 
-/// Reads a model's name.
+/// Reads a model's name, of one of these servers.
 ///
 /// # Errors
 /// Fails with [`LlmError::Config`], which repeats the text and names the closest form.
-pub fn parse_model(text: &str) -> Result<ModelRef, LlmError> {
+pub fn parse_model(text: &str, servers: &[Preset]) -> Result<ModelRef, LlmError> {
     let wrong = |why: String| Err(LlmError::Config(format!("model {text:?}: {why}; {FORMS}")));
     let trimmed = text.trim();
     if let Some(file) = trimmed.strip_prefix("script:") {
@@ -55,48 +47,56 @@ pub fn parse_model(text: &str) -> Result<ModelRef, LlmError> {
         }
         return Ok(ModelRef::Script(file.to_owned()));
     }
-    let Some((provider, name)) = trimmed.split_once('/') else {
-        return wrong(match guess(trimmed) {
-            Some(full) => format!("the provider is missing, did you mean {full:?}?"),
-            None => "the provider is missing".into(),
+    let Some((server, name)) = trimmed.split_once('/') else {
+        return wrong(match guess(trimmed, servers) {
+            Some(full) => format!("the server is missing, did you mean {full:?}?"),
+            None => "the server is missing".into(),
         });
     };
-    let known = |provider: &str| match provider {
-        "anthropic" => Some(ModelRef::Anthropic(name.to_owned())),
-        "openai" => Some(ModelRef::OpenAi(name.to_owned())),
-        _ => None,
-    };
-    match known(&provider.to_ascii_lowercase()) {
-        _ if name.is_empty() => wrong(format!("a name is missing after \"{provider}/\"")),
-        Some(model) => Ok(model),
-        None if provider == "script" => wrong(format!("did you mean \"script:{name}\"?")),
-        None => match closest(provider) {
-            Some(close) => wrong(format!(
-                "there is no provider {provider:?}, did you mean \"{close}/{name}\"?"
-            )),
-            None => wrong(format!(
-                "there is no provider {provider:?}; a compatible server is reached as \
-                 \"openai/{trimmed}\" with OPENAI_BASE_URL set to its address"
-            )),
+    let known = servers.iter().find(|known| known.name.eq_ignore_ascii_case(server));
+    match known {
+        _ if server == "script" => wrong(format!("did you mean \"script:{name}\"?")),
+        _ if name.is_empty() => wrong(format!("a name is missing after \"{server}/\"")),
+        _ if name.split('/').any(str::is_empty) => {
+            let parts: Vec<&str> = trimmed.split('/').filter(|part| !part.is_empty()).collect();
+            wrong(format!("there is a slash too much, did you mean {:?}?", parts.join("/")))
+        }
+        // No name there has one.
+        Some(known) if known.wire == WireKind::Anthropic && name.contains('/') => {
+            let last = name.rsplit('/').next().unwrap_or(name);
+            wrong(format!("there is a slash too much, did you mean \"{server}/{last}\"?"))
+        }
+        Some(known) => Ok(ModelRef::Server(known.clone(), name.to_owned())),
+        None => match closest(server, servers) {
+            Some(close) => {
+                wrong(format!("there is no server {server:?}, did you mean \"{close}/{name}\"?"))
+            }
+            None => {
+                let names: Vec<&str> = servers.iter().map(|server| &*server.name).collect();
+                wrong(format!(
+                    "there is no server {server:?}; known are {}; another one gets its name by \
+                     providers.{server}.address in ~/.haft/settings.toml",
+                    names.join(", ")
+                ))
+            }
         },
     }
 }
 
-fn guess(name: &str) -> Option<String> {
+fn guess(name: &str, servers: &[Preset]) -> Option<String> {
     let lower = name.to_ascii_lowercase();
-    let provider = if ["claude", "opus", "sonnet", "haiku"].iter().any(|p| lower.starts_with(p)) {
-        "anthropic"
-    } else if ["gpt", "o1", "o3", "o4", "chatgpt"].iter().any(|p| lower.starts_with(p)) {
-        "openai"
-    } else {
-        return None;
-    };
-    Some(format!("{provider}/{name}"))
+    let begins = |prefix: &String| lower.starts_with(&prefix.to_ascii_lowercase());
+    let server = servers.iter().find(|server| server.prefixes.iter().any(begins))?;
+    Some(format!("{}/{name}", server.name))
 }
 
-fn closest(provider: &str) -> Option<&'static str> {
-    let distance = |name: &&str| strsim::damerau_levenshtein(name, &provider.to_ascii_lowercase());
-    ["anthropic", "openai"].into_iter().filter(|name| distance(name) <= 3).min_by_key(distance)
+fn closest<'a>(server: &str, servers: &'a [Preset]) -> Option<&'a str> {
+    let server = server.to_ascii_lowercase();
+    let distance = |name: &&str| strsim::damerau_levenshtein(name, &server);
+    // A third of the letters may differ: more is another word.
+    let near = |name: &&str| distance(name) <= (name.len().min(server.len()) / 3).max(1);
+    let names = servers.iter().map(|server| &*server.name).filter(near);
+    names.min_by_key(distance)
 }
 
 /// Families of models that take no images, by how their names begin with those inside the
@@ -146,13 +146,23 @@ impl ModelRef {
 mod tests {
     use super::*;
 
+    fn parse_model(text: &str) -> Result<ModelRef, LlmError> {
+        super::parse_model(text, &crate::presets())
+    }
+
     #[test]
     fn good_names_are_read_and_written_back() {
-        let names = ["anthropic/claude-opus-4-6", "openai/org/model:tag", "script:/w/a b.jsonl"];
-        for text in names {
+        for text in [
+            "anthropic/claude-opus-4-6",
+            "openai/org/model:tag",
+            "ollama/llama3",
+            "llama.cpp/x",
+            "openrouter/meta/llama-3:free",
+            "script:/w/a b.jsonl",
+        ] {
             assert_eq!(parse_model(text).unwrap().to_string(), text);
         }
-        assert_eq!(parse_model("OpenAI/x").unwrap(), ModelRef::OpenAi("x".into()));
+        assert_eq!(parse_model("OpenAI/x").unwrap().to_string(), "openai/x");
     }
 
     #[test]
@@ -164,7 +174,12 @@ mod tests {
             ("script/x", "\"script:x\""),
             ("script:", "a file is missing"),
             ("openai/", "a name is missing"),
-            ("mistral/large", "OPENAI_BASE_URL"),
+            ("gemini-2.5-pro", "\"gemini/gemini-2.5-pro\""),
+            ("olama/llama3", "\"ollama/llama3\""),
+            ("acme/large", "providers.acme.address"),
+            ("anthropic//x", "slash too much, did you mean \"anthropic/x\""),
+            ("openai/x/", "did you mean \"openai/x\""),
+            ("anthropic/claude/opus", "did you mean \"anthropic/opus\""),
             ("", "anthropic/NAME"),
         ];
         for (text, part) in cases {

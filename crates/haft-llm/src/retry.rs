@@ -132,8 +132,11 @@ impl RetryPolicy {
     }
 }
 
-/// Milliseconds as whole seconds, rounded up, with commas: `3,600 s`.
+/// Milliseconds as seconds, rounded up, with commas: `3,600 s`; less than one with a tenth.
 fn seconds(milliseconds: u64) -> String {
+    if (1..=900).contains(&milliseconds) {
+        return format!("0.{} s", milliseconds.div_ceil(100));
+    }
     let digits = milliseconds.div_ceil(1_000).to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -374,7 +377,14 @@ mod tests {
 
     #[test]
     fn seconds_are_rounded_up_and_grouped() {
-        let cases = [(0, "0 s"), (1, "1 s"), (999_000, "999 s"), (1_234_567_001, "1,234,568 s")];
+        let cases = [
+            (0, "0 s"),
+            (1, "0.1 s"),
+            (900, "0.9 s"),
+            (901, "1 s"),
+            (999_000, "999 s"),
+            (1_234_567_001, "1,234,568 s"),
+        ];
         for (milliseconds, text) in cases {
             assert_eq!(seconds(milliseconds), text);
         }

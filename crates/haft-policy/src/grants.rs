@@ -13,6 +13,8 @@ use crate::Ask;
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     held: HashSet<Hash>,
+    /// Whether file tools may change files of the workspace, as in mode accept-edits.
+    pub edits: bool,
 }
 
 impl Grants {

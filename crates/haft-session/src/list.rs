@@ -1,12 +1,12 @@
 //! Lists and finds sessions.
 //!
-//! **Invariant:** of each log only its head is read, at most [`HEAD_MAX`] bytes, and no blob; a
-//! session that cannot be read does not hide the others, and is named.
+//! **Invariant:** of each log only its head is read, at most [`HEAD_MAX`] bytes, and at most [`TAIL`] of its
+//! end, and no blob; a session that cannot be read does not hide the others, and is named.
 
 use std::{
     borrow::Cow,
     fs::{self, File},
-    io::{self, BufReader, Read as _},
+    io::{self, BufReader, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
@@ -22,6 +22,9 @@ pub const TITLE_MAX: usize = 200;
 
 /// The most bytes of a log that a list reads.
 const HEAD_MAX: u64 = 64 << 10;
+
+/// The most bytes of its end that a list reads.
+const TAIL: u64 = 8 << 10;
 
 /// How many tools of a session are named.
 const TOOLS: usize = 10;
@@ -54,6 +57,8 @@ pub struct SessionInfo {
     /// How many tool calls the head of the log holds before the first words, without those that
     /// other calls made.
     pub calls: u64,
+    /// How many turns it had, from the end of the log; none where that does not tell.
+    pub turns: Option<u64>,
     /// The tools of these calls, each once, in the order of their first call, at most 10.
     pub tools: Vec<String>,
 }
@@ -107,7 +112,7 @@ pub(crate) fn latest(
 pub(crate) fn find(sessions: &Path, prefix: &str) -> Result<SessionId, SessionError> {
     let wanted = prefix.trim().to_ascii_lowercase();
     let mut fitting = ids(sessions)?;
-    fitting.retain(|id| id.as_str().starts_with(&wanted) && !wanted.is_empty());
+    fitting.retain(|id| !wanted.is_empty() && id.is_meant(&wanted));
     match fitting.as_slice() {
         [] => Err(not_found(sessions, prefix)),
         [id] => Ok(id.clone()),
@@ -131,7 +136,7 @@ pub(crate) fn first_chars(text: &str) -> String {
 }
 
 fn newest(ids: &[SessionId]) -> Vec<String> {
-    ids.iter().rev().take(CANDIDATES).map(ToString::to_string).collect()
+    ids.iter().rev().take(CANDIDATES).map(|id| id.short().to_owned()).collect()
 }
 
 /// The ids of all sessions that have a log, oldest first.
@@ -206,8 +211,6 @@ fn head(found: Found) -> Result<SessionInfo, Skipped> {
         Ok(file) => file,
         Err(error) => return Err(Skipped { path, error }),
     };
-    let reader = BufReader::with_capacity(8 << 10, file.take(HEAD_MAX));
-    let mut lines = Lines::new(&path, reader);
     let mut info = SessionInfo {
         id,
         cwd: None,
@@ -219,8 +222,12 @@ fn head(found: Found) -> Result<SessionInfo, Skipped> {
         talk: false,
         first_text: String::new(),
         calls: 0,
+        turns: None,
         tools: Vec::new(),
     };
+    info.turns = turns(&file, len);
+    let reader = BufReader::with_capacity(8 << 10, file.take(HEAD_MAX));
+    let mut lines = Lines::new(&path, reader);
     while let Some(line) = lines.read() {
         // A bad line is for whoever opens the session; the last one is cut by the limit.
         let Some(line) = line.ok().and_then(|line| serde_json::from_slice(line).ok()) else {
@@ -231,6 +238,24 @@ fn head(found: Found) -> Result<SessionInfo, Skipped> {
         }
     }
     Ok(info)
+}
+
+/// The last turn that a log names in its last bytes.
+fn turns(mut file: &File, len: u64) -> Option<u64> {
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(len.saturating_sub(TAIL))).ok()?;
+    let read = file.take(TAIL).read_to_end(&mut tail);
+    // The head is read from the begin all the same.
+    file.rewind().ok()?;
+    read.ok()?;
+    let tail = String::from_utf8_lossy(&tail);
+    let turn = |line: &str| {
+        // Of an event only what stands before its own fields, which is haft's.
+        let (head, rest) = line.split_once(",\"turn\":")?;
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        (head.starts_with("{\"v\":") && head.len() < 80).then(|| digits.parse().ok())?
+    };
+    tail.lines().rev().find_map(turn)
 }
 
 /// Takes what one line tells of a session; true when nothing more is wanted.

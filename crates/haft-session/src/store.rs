@@ -44,7 +44,25 @@ impl SessionId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Eight characters by which it is found and told from others at a glance: those of its random part,
+    /// since ids of one day begin alike.
+    pub fn short(&self) -> &str {
+        let last = self.0.rsplit('-').next().unwrap_or_default();
+        last.get(..SHORT).unwrap_or(last)
+    }
+
+    /// Whether it begins so, whole or short.
+    pub(crate) fn is_meant(&self, start: &str) -> bool {
+        let random = self.0.rsplit('-').next().unwrap_or_default();
+        self.0.starts_with(start) || (start.len() >= SHORTEST && random.starts_with(start))
+    }
 }
+
+/// Characters of a short id.
+const SHORT: usize = 8;
+/// Fewer of them name none.
+const SHORTEST: usize = 4;
 
 impl Default for SessionId {
     fn default() -> Self {
@@ -127,7 +145,7 @@ impl Store {
         list::latest(&self.sessions, cwd)
     }
 
-    /// The one session whose id begins with `prefix`.
+    /// The one session whose id, or short id, begins with `prefix`.
     ///
     /// # Errors
     /// When there is none or more than one, with candidates.

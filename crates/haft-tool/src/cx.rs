@@ -44,6 +44,8 @@ pub struct Cx {
     pub(crate) dispatcher: Arc<Dispatcher>,
     /// True for a call that another tool makes.
     pub(crate) nested: bool,
+    /// True for a command that the person typed as such: that is their yes to it.
+    pub(crate) typed: bool,
     /// True once the tool itself was started.
     pub(crate) begun: Arc<AtomicBool>,
     /// True where a question follows: what is made to be looked at is whole then.
@@ -81,6 +83,7 @@ impl Cx {
             stop,
             dispatcher,
             nested: false,
+            typed: false,
             begun: Arc::default(),
             asked: false,
             asking: Asking::default(),

@@ -137,6 +137,20 @@ impl Dispatcher {
         (id, self.run(request, TurnId::default(), stop).await)
     }
 
+    /// As [`call`](Self::call), for what a person typed as such: that is their yes to it. Denials, ask
+    /// rules and what asks in every mode stand.
+    pub async fn call_typed(
+        self: &Arc<Self>,
+        tool: &str,
+        input: Value,
+        stop: CancellationToken,
+    ) -> (CallId, Outcome) {
+        let id = self.session.next_call();
+        let request = ToolUse::new(id.clone(), tool, input);
+        let cx = Cx::new(self.clone(), id.clone(), TurnId::default(), stop);
+        (id, self.run_in(request, Cx { typed: true, ..cx }).await)
+    }
+
     /// As [`call`](Self::call), with the arguments as they were written.
     pub async fn call_written(
         self: &Arc<Self>,

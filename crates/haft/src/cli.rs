@@ -78,6 +78,9 @@ pub struct Start {
     /// What print mode writes
     #[arg(long, value_enum, default_value_t, requires = "print", alias = "output-format")]
     pub output: Output,
+    /// With -p: say on standard error what goes on: calls, first lines of thinking, waits
+    #[arg(long, requires = "print")]
+    pub verbose: bool,
     /// Go on with the last session of this folder
     #[arg(short, long = "continue", conflicts_with = "resume")]
     pub continue_last: bool,

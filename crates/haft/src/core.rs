@@ -134,8 +134,40 @@ pub struct Core {
     pub pinned: Option<Pinned>,
     /// Answers that the log has.
     pub answered: usize,
+    /// What a person wants to know of a session that goes on; none of a new one.
+    pub resumed: Option<Resumed>,
     /// Hooks of calls and of the talk; none where there are none.
     pub hooks: Option<Arc<Hooks>>,
+}
+
+/// A session that goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resumed {
+    /// When something happened in it last, in milliseconds since the Unix epoch.
+    pub active: u64,
+    /// How many turns it had.
+    pub turns: u64,
+    /// Lines of the person that were waiting when it ended.
+    pub unsent: Vec<String>,
+}
+
+impl Resumed {
+    fn of(events: &[Event], leaf: EventId) -> Option<Self> {
+        let last = events.last()?;
+        let unsent = haft_agent::unsent(haft_session::on_branch(events, leaf));
+        Some(Self { active: last.at, turns: last.turn.0, unsent })
+    }
+}
+
+/// How long ago a moment was: `5 min ago`; it is in milliseconds since the Unix epoch.
+pub fn ago(moment: u64) -> String {
+    let seconds = now().saturating_sub(moment) / 1_000;
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..172_800 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
 }
 
 /// Milliseconds since the Unix epoch.
@@ -176,7 +208,7 @@ impl Base {
             report(&loaded)?;
         }
         for name in loaded.settings.models.keys() {
-            if let Err(error) = model::named(name) {
+            if let Err(error) = model::named(name, &loaded.settings) {
                 say(&format!("haft: models.{name:?}: {error}"));
             }
         }
@@ -223,7 +255,7 @@ impl Base {
         let Some(model) = model else {
             return Ok(Env { vision: true, shell, interactive, ..Env::default() });
         };
-        let reference = model::named(model).map_err(|error| {
+        let reference = model::named(model, &self.loaded.settings).map_err(|error| {
             let from = match self.loaded.origin("model.name") {
                 Layer::CommandLine => "--model".to_owned(),
                 Layer::Environment => "HAFT_MODEL".to_owned(),
@@ -296,6 +328,7 @@ impl Core {
             _ => Bus::new(log, now),
         };
         let past = Past::of(&events, bus.leaf());
+        let resumed = Resumed::of(&events, bus.leaf());
         let before = jobs::Past::of(&events, bus.leaf());
         let session = session(&base, &bus, id.clone(), out_dir, secrets);
         // Set once, right here.
@@ -320,8 +353,9 @@ impl Core {
         let fold = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&fold);
         let Past { pinned, answered, .. } = past;
-        let past_fold = past.fold;
-        let mut core = Self { base, bus, dispatcher, fold: past_fold, pinned, answered, hooks };
+        let fold_before = past.fold;
+        let mut core =
+            Self { base, bus, dispatcher, fold: fold_before, pinned, answered, resumed, hooks };
         let killed = killed::add(&core, &events, &mut open).await?;
         core.begin(events.is_empty(), id, open)?;
         killed::kept(killed, &core.bus).await?;

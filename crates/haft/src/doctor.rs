@@ -26,7 +26,7 @@ use crate::{
     core::{Base, CACHES, REPOSITORIES},
     executables,
     exit::{Ending, Failure, print_data, println},
-    face,
+    face, model,
 };
 
 /// How a probe came out.
@@ -39,13 +39,13 @@ enum State {
 }
 
 struct Line {
-    what: &'static str,
+    what: String,
     state: State,
     text: String,
 }
 
-fn line(what: &'static str, state: State, text: impl Into<String>) -> Line {
-    Line { what, state, text: text.into() }
+fn line(what: &str, state: State, text: impl Into<String>) -> Line {
+    Line { what: what.to_owned(), state, text: text.into() }
 }
 
 /// Probes and tells.
@@ -68,7 +68,7 @@ pub async fn run(arguments: &Doctor) -> Ending {
     lines.push(terminal(&base));
     lines.extend(tools(&base).await);
     for (name, url, key) in providers(&base) {
-        lines.push(provider(name, &url, key).await);
+        lines.push(provider(&name, &url, key).await);
     }
     for line in &lines {
         let state = match line.state {
@@ -262,18 +262,23 @@ async fn tools(base: &Base) -> Vec<Line> {
     told.map(|(works, text)| line("tool", state(works), base.secrets.hide(&text))).collect()
 }
 
-fn providers(base: &Base) -> [(&'static str, String, bool); 2] {
-    let environment = &base.environment;
-    let anthropic = haft_llm::Endpoint::anthropic(environment.anthropic_base_url.clone(), None);
-    let openai = haft_llm::Endpoint::openai(environment.openai_base_url.clone(), None);
-    [
-        ("anthropic", anthropic.base_url, environment.anthropic_api_key.is_some()),
-        ("openai", openai.base_url, environment.openai_api_key.is_some()),
-    ]
+/// The servers of which somebody set something up, and the two that most have: name, address, and whether
+/// a key is there.
+fn providers(base: &Base) -> Vec<(String, String, bool)> {
+    let servers = model::servers(&base.loaded.settings).into_iter();
+    let told = servers.filter_map(|server| {
+        let endpoint = model::endpoint(&server, &base.environment);
+        let usual = ["anthropic", "openai"].contains(&&*server.name);
+        let set_up = endpoint.key.is_some()
+            || base.environment.server(&server.url_variable).is_some()
+            || base.loaded.settings.providers.contains_key(&server.name);
+        (usual || set_up).then(|| (server.name, endpoint.base_url, endpoint.key.is_some()))
+    });
+    told.collect()
 }
 
 /// Looks a server up and connects; nothing is sent.
-async fn provider(name: &'static str, url: &str, key: bool) -> Line {
+async fn provider(name: &str, url: &str, key: bool) -> Line {
     let shown = haft_net::shown_url(url);
     let keyed = if key { "key set" } else { "no key" };
     let secure = url.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("https:"));

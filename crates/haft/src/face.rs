@@ -4,26 +4,35 @@
 //! data reaches the terminal unclean.
 
 mod live;
+mod thinking;
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as _, sync::Arc};
 
 use haft_agent::Bus;
 use haft_config::Environment;
-use haft_render::{Extent, Renderer as _, Room, Sanitiser, Terminal, call_text, clean, exact};
+use haft_render::{
+    Extent, Prose, Renderer as _, Room, Sanitiser, Terminal, call_text, clean, exact, outcome_rest,
+};
 use haft_types::{
-    Body, CallId, Choice, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Outcome,
-    Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
+    Body, CallId, Choice, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Message,
+    Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use self::live::{Live, Rest};
-use crate::exit::say;
+use self::{
+    live::{Live, Rest},
+    thinking::Thinking,
+};
+use crate::{attach::is_attached, exit::say};
 
 /// Lines of a result before the rest is folded.
 const FOLD: u16 = 10;
 /// Lines of a diff before the rest is folded.
 const FOLD_DIFF: u16 = 60;
+
+/// Lines of what a failed call says before the rest is folded.
+const FOLD_DIAGNOSIS: usize = 60;
 
 /// Columns that stand before a result.
 const INDENT: u16 = 2;
@@ -91,6 +100,9 @@ pub struct View {
     /// The call whose head stands last.
     last: Option<CallId>,
     text: Sanitiser,
+    /// What of it is drawn; only where there is a width.
+    prose: Prose,
+    thinking: Thinking,
     /// True inside a line of streamed text.
     inside: bool,
     /// The part of an answer that streams.
@@ -119,6 +131,8 @@ impl View {
             open: HashMap::new(),
             last: None,
             text: Sanitiser::default(),
+            prose: Prose::whole(),
+            thinking: Thinking::default(),
             inside: false,
             part: None,
         }
@@ -153,6 +167,16 @@ impl View {
             Body::AnswerPart { index, part: Part::Text { text } } => {
                 return self.streamed(*index, text);
             }
+            Body::AnswerPart { index, part: Part::Thinking { text, .. } } => {
+                return self.thought(*index, text);
+            }
+            Body::Unsent { parts } => {
+                let text = said(parts);
+                self.mark(
+                    Level::Info,
+                    &format!("not sent: {}", text.trim().trim_start_matches("> ")),
+                )
+            }
             // The next answer is another text, also when nothing is told between them.
             Body::AnswerEnded { .. } => return self.finish(),
             Body::AnswerPart { part: Part::Call(call), .. } => {
@@ -161,7 +185,7 @@ impl View {
                 }
                 return None;
             }
-            Body::AnswerFailed { error, retried } => {
+            Body::AnswerFailed { error, retried, .. } => {
                 let what = if *retried { "no answer yet" } else { "the answer failed" };
                 self.mark(Level::Error, &format!("{what}: {error}"))
             }
@@ -211,24 +235,80 @@ impl View {
         (text, shown.options)
     }
 
+    /// What the person said last and what was answered, each in its first lines.
+    pub fn last_exchange(&self, messages: &[Message]) -> String {
+        let words = |message: &Message| match message {
+            Message::User { from: From::Person | From::Steer, parts } => Some(text_of(parts)),
+            _ => None,
+        };
+        let Some(at) = messages.iter().rposition(|message| words(message).is_some()) else {
+            return String::new();
+        };
+        let said = words(&messages[at]).unwrap_or_default();
+        let mut text = format!("\n> {}\n", indent(&clean(&first_lines(&said)), "  ").trim_start());
+        let answer = messages[at..].iter().rev().find_map(|message| match message {
+            Message::Assistant { parts, .. } => {
+                Some(text_of(parts)).filter(|text| !text.is_empty())
+            }
+            _ => None,
+        });
+        if let Some(answer) = answer {
+            let _ = writeln!(text, "\n{}", self.prose(&first_lines(&answer)));
+        }
+        text
+    }
+
     fn streamed(&mut self, index: u32, text: &str) -> Option<String> {
         let before = if self.part == Some(index) { String::new() } else { self.line_end() };
         self.part = Some(index);
         let mut clean = self.text.push(text);
-        if !self.inside && !clean.is_empty() {
-            clean.insert(0, '\n');
+        if self.room.width > 0 {
+            clean = self.terminal.prose(&mut self.prose, &clean, self.room);
         }
-        self.inside = self.inside || !clean.is_empty();
-        self.last = None;
-        let shown = before + &clean;
+        let shown = before + &self.begun(clean);
         (!shown.is_empty()).then_some(shown)
+    }
+
+    /// A piece of a text, behind an empty line where it is the first.
+    fn begun(&mut self, mut text: String) -> String {
+        if !self.inside && !text.is_empty() {
+            text.insert(0, '\n');
+            self.last = None;
+        }
+        self.inside |= !text.is_empty();
+        text
+    }
+
+    /// The first line of what the model thinks, once it is there.
+    fn thought(&mut self, index: u32, text: &str) -> Option<String> {
+        let before = if self.part == Some(index) { String::new() } else { self.line_end() };
+        self.part = Some(index);
+        let line = self.thinking.push(text).map(|line| self.thinking_line(&line));
+        let shown = before + &line.unwrap_or_default();
+        (!shown.is_empty()).then_some(shown)
+    }
+
+    fn thinking_line(&mut self, line: &str) -> String {
+        self.last = None;
+        let lines =
+            self.terminal.notes(&[format!("~ {line}")], Room { lines: Some(1), ..self.room });
+        format!("\n{}\n", lines.lines().next().unwrap_or_default())
     }
 
     /// Ends a streamed text, so that something else can follow.
     fn line_end(&mut self) -> String {
         self.part = None;
-        let rest = std::mem::take(&mut self.text).finish();
-        if std::mem::take(&mut self.inside) { format!("{rest}\n") } else { rest }
+        let thought = self.thinking.finish().map(|line| self.thinking_line(&line));
+        let mut rest = std::mem::take(&mut self.text).finish();
+        if self.room.width > 0 {
+            rest = self.terminal.prose(&mut self.prose, &rest, self.room);
+            rest += &self.terminal.prose_end(&mut self.prose, self.room);
+            rest = self.begun(rest);
+            self.inside = false;
+        } else if std::mem::take(&mut self.inside) {
+            rest.push('\n');
+        }
+        thought.unwrap_or_default() + &rest
     }
 
     fn started(
@@ -311,12 +391,31 @@ impl View {
         if outcome.status.is_error() && !told {
             let how = self.terminal.outcome(outcome, took, self.room);
             let _ = writeln!(text, "  {}", how.trim_end());
+            // What went wrong may take more than the line that says so.
+            if outcome.status == Status::Failed && outcome.detail.is_none() {
+                text.push_str(&self.diagnosis(outcome));
+            }
         }
         // Where it is all that there is to see, the text has them.
         if outcome.detail.is_some() || outcome.status != Status::Done {
             text.push_str(&self.notes(&outcome.notes));
         }
         self.terminal.status = None;
+        text
+    }
+
+    /// All that a failed call says behind its first line.
+    fn diagnosis(&self, outcome: &Outcome) -> String {
+        let rest = outcome_rest(outcome);
+        let lines: Vec<&str> = rest.lines().collect();
+        let shown = lines[..lines.len().min(FOLD_DIAGNOSIS)].join("\n");
+        let mut text = indent(&self.terminal.text(&shown, self.room), "  ");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        if lines.len() > FOLD_DIAGNOSIS {
+            let _ = writeln!(text, "  \u{2026} {} more lines", lines.len() - FOLD_DIAGNOSIS);
+        }
         text
     }
 
@@ -432,14 +531,18 @@ const fn inside(width: u16) -> Room {
 
 /// What was said, as it was typed.
 fn said(parts: &[Part]) -> String {
+    format!("\n> {}\n", indent(&clean(&text_of(parts)), "  ").trim_start())
+}
+
+fn text_of(parts: &[Part]) -> String {
     let texts: Vec<&str> = parts
         .iter()
         .filter_map(|part| match part {
-            Part::Text { text } => Some(text.as_str()),
+            Part::Text { text } if !is_attached(part) => Some(text.as_str()),
             _ => None,
         })
         .collect();
-    format!("\n> {}\n", indent(&clean(&texts.join("\n")), "  ").trim_start())
+    texts.join("\n")
 }
 
 /// Says on standard error what has to be said beside the calls, to the end of the session's events.
@@ -462,6 +565,14 @@ fn job_ended(job: &str, end: JobEnd, exit: Option<i32>) -> String {
         (JobEnd::Stopped, _) => format!("{job} was stopped"),
         (JobEnd::Lost, _) => format!("{job} is lost: how it ended is not known"),
     }
+}
+
+/// The first lines of a text, and a sign where there are more.
+fn first_lines(text: &str) -> String {
+    let mut lines = text.trim().lines();
+    let first: Vec<&str> = lines.by_ref().take(usize::from(FOLD)).collect();
+    let more = if lines.next().is_some() { "\n\u{2026}" } else { "" };
+    first.join("\n") + more
 }
 
 /// Puts `by` before every line.

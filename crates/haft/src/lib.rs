@@ -8,6 +8,7 @@
 mod again;
 mod agent;
 mod arguments;
+mod attach;
 mod cli;
 mod core;
 mod deferred;

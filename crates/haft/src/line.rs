@@ -2,13 +2,17 @@
 //!
 //! **Invariant:** on a terminal, a key answers a question only when it was pressed behind the sign
 //! that asks for it, alone, on an empty line; that sign comes when nothing was typed for a while.
-//! Whatever else is typed is a line, and none is lost. Over a pipe the next line is only taken when
-//! the agent is idle or asks, so that a script is read in its order.
+//! Whatever else is typed is a line, and none is lost: one that waits comes back when its turn is
+//! stopped. Over a pipe the next line is only taken when the agent is idle or asks, so that a script is
+//! read in its order.
 
 mod draft;
 mod keys;
 mod once;
+mod outbox;
+mod questions;
 mod screen;
+mod status;
 
 use std::{
     collections::VecDeque,
@@ -17,32 +21,33 @@ use std::{
 };
 
 use haft_agent::{Agent, Feed, Handle, Input, When};
-use haft_render::{Extent, exact};
-use haft_tool::{AnyTool, Broker};
-use haft_types::{Body, Choice, Event, Part, Question, Reply};
+use haft_session::SessionId;
+use haft_tool::AnyTool;
+use haft_types::{Body, Choice, Event, Part, Question};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 pub use self::once::answer_questions;
 use self::{
     draft::{Decoder, Draft, Press},
     keys::{Keys, Pause, Pauses, Typed},
+    outbox::{Done, Outbox},
+    questions::{More, QUIET, choice},
     screen::Screen,
+    status::Status,
 };
 use crate::{
     agent::{self, Wish},
     cli::{LineCommand, Start},
-    core::Core,
+    core::{Core, ago},
     exit::{Ending, print},
-    face::{Style, View, indent},
+    face::{Style, View},
     print::say_stopped,
+    session::turns_of,
     undo,
 };
 
-/// How long nothing must have been typed before a key is asked for.
-const QUIET: Duration = Duration::from_millis(500);
-
-/// Bytes that are held back while a question is open; with more, all is shown and it is put anew.
-const HELD: usize = 16 << 10;
+/// How often the sign of life is shown anew.
+const TICK: Duration = Duration::from_secs(1);
 
 const HELP: &str = "\
 Type a message and press Enter. While haft is at work, a line is passed on at the next step.
@@ -50,13 +55,18 @@ Type a message and press Enter. While haft is at work, a line is passed on at th
   /mode [MODE]  show or change how much is asked
   /undo [N]     take back the last change of files, or the last N; or one call's, as /undo c12
   /redo [N]     make again what was taken back; both take --force, and /undo takes --turn
+  !COMMAND      run a command yourself; the model is told what it gave
+  @PATH         in a message: what the file, image or folder holds goes along
   /help         this
   /quit         end (also Ctrl-D)
-A question is answered by one key, once `key:` stands there; Ctrl-D is no.
+A question is answered by one key, once `key:` stands there, or by a line: y, yes, or how an
+answer begins. Any other line is no, with it as the reason; Ctrl-D is no.
 There `?` shows all of what it is about, and `w` says why it is asked, as `haft why` does.
-What is typed before that, and any text with Enter, is a message.
-Ctrl-C stops what runs; pressed at the prompt, it ends haft.
+Ctrl-C stops what runs, and gives lines back that were not sent; at the prompt it ends haft.
 ";
+
+/// Lines that are commands also where a question is open.
+const LINE_COMMANDS: [&str; 7] = ["/quit", "/exit", "/help", "/mode", "/undo", "/redo", "/later"];
 
 /// Begins the notice of a change that was shown when it was made.
 const MODE_SET: &str = "The person set the mode to ";
@@ -65,17 +75,23 @@ const MODE_SET: &str = "The person set the mode to ";
 struct Talk {
     core: Core,
     handle: Handle,
+    outbox: Outbox,
     view: View,
     keys: Keys,
     screen: Screen,
     decoder: Decoder,
     draft: Draft,
     busy: bool,
+    /// True once something was said.
+    spoke: bool,
+    status: Status,
     questions: VecDeque<Question>,
     /// The answers that the first of them has as it is shown.
     offered: Vec<Choice>,
     /// When something was typed or put before the person last.
     stirred: Instant,
+    /// When the question was put.
+    put: Instant,
     /// When the key was asked for; none while what is typed is no answer.
     asked: Option<Instant>,
     /// True once it was said under the open question what a key does.
@@ -94,15 +110,17 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
         Style { root: Some(core.base.place.cwd.clone()), ..Style::plain(&core.base.environment) };
     let dumb = core.base.environment.dumb;
     let mut keys = Keys::new(dumb);
-    let screen = Screen::new(keys.is_terminal(), dumb, style.width);
+    let screen = Screen::new(keys.is_terminal(), dumb, &style);
     let view = View::new(style).with(core.dispatcher.tools.specs()).of_session(core.session_id());
     let handle = Agent::start(agent::setup(&core, start).await?);
     agent::begin_talk(&core, start, &handle).await;
     let pauses = Pauses::new()?;
     keys.take();
     let typed = keys.read();
+    let dispatcher = core.dispatcher.clone();
     let mut talk = Talk {
         core,
+        outbox: Outbox::new(dispatcher, &handle),
         handle,
         view,
         keys,
@@ -110,66 +128,39 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
         decoder: Decoder::default(),
         draft: Draft::default(),
         busy: false,
+        spoke: false,
+        status: Status::default(),
         questions: VecDeque::new(),
         offered: Vec::new(),
         stirred: Instant::now(),
+        put: Instant::now(),
         asked: None,
         told: false,
         held: String::new(),
         ended: false,
     };
     talk.greet()?;
+    talk.go_on_from_before()?;
     if let Some(prompt) = start.prompt.clone().filter(|prompt| prompt != "-") {
         talk.say(prompt, When::Steer);
     }
     let ending = talk.run(&mut feed, typed, pauses).await;
     talk.keys.restore();
+    let spoke = talk.core.resumed.is_some() || talk.spoke;
     let Talk { core, handle, .. } = talk;
     handle.close().await;
     agent::end_talk(&core, "prompt_input_exit").await;
     let stopped = core.end_jobs().await;
     core.close().await;
     say_stopped(&stopped);
-    ending
+    ending?;
+    if spoke { print(&farewell(core.session_id())) } else { Ok(()) }
 }
 
-/// The answer that a key picks.
-fn choice(offered: &[Choice], key: char) -> Option<&Choice> {
-    offered.iter().find(|choice| choice.key == key.to_ascii_lowercase())
-}
-
-/// The keys of a question, for people.
-fn keys_of(offered: &[Choice]) -> String {
-    let keys: Vec<String> = offered.iter().map(|choice| choice.key.to_string()).collect();
-    keys.join(", ")
-}
-
-/// What a key asks for instead of an answer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum More {
-    /// All of the question.
-    All,
-    /// Why it is asked.
-    Why,
-}
-
-impl More {
-    const fn of(key: char) -> Option<Self> {
-        match key.to_ascii_lowercase() {
-            '?' => Some(Self::All),
-            'w' => Some(Self::Why),
-            _ => None,
-        }
-    }
-}
-
-/// What `haft why` says about the call of a question that still waits.
-async fn why(questions: &Broker, question: &Question) -> String {
-    let text = match questions.about(&question.id) {
-        Some((dispatcher, request)) => crate::why::explained(&dispatcher, &request).await,
-        None => "the question is settled".to_owned(),
-    };
-    format!("\n{}\n", indent(&exact(&text), "  "))
+/// How to go on with a session that ends.
+fn farewell(id: &str) -> String {
+    let short = SessionId::parse(id).map(|id| id.short().to_owned());
+    format!("\nGo on with: haft -c (or: haft -r {})\n", short.as_deref().unwrap_or(id))
 }
 
 impl Talk {
@@ -184,6 +175,28 @@ impl Talk {
         ))
     }
 
+    /// Says which session goes on, and what was said last in it.
+    fn go_on_from_before(&mut self) -> Ending {
+        let Some(resumed) = self.core.resumed.clone() else { return Ok(()) };
+        let id = SessionId::parse(self.core.session_id());
+        let short = id.as_ref().map_or(self.core.session_id(), SessionId::short);
+        let (age, turns) = (ago(resumed.active), turns_of(resumed.turns));
+        let mut text = format!("- going on with session {short}: {turns}, last used {age}\n");
+        text.push_str(&self.view.last_exchange(self.core.fold.final_messages()));
+        self.screen.show(&text)?;
+        for line in resumed.unsent.iter().rev() {
+            self.draft.put_before(line);
+        }
+        match (self.keys.is_terminal(), resumed.unsent.is_empty()) {
+            (false, false) => {
+                let lines = resumed.unsent.join("\n");
+                self.draft = Draft::default();
+                self.screen.show(&self.view.broken(&format!("- not sent before: {lines}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn run(
         &mut self,
         feed: &mut Feed,
@@ -191,10 +204,12 @@ impl Talk {
         mut pauses: Pauses,
     ) -> Ending {
         let mut signals = agent::Signals::new()?;
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         self.prompt()?;
-        while !self.ended || self.busy {
+        while !self.ended || self.at_work() {
             let listening = !self.ended
-                && (self.keys.is_terminal() || !self.busy || !self.questions.is_empty());
+                && (self.keys.is_terminal() || !self.at_work() || !self.questions.is_empty());
             let due = tokio::time::Instant::from_std(self.stirred + QUIET);
             tokio::select! {
                 event = feed.next() => match event {
@@ -203,6 +218,8 @@ impl Talk {
                 },
                 typed = typed.recv(), if listening => self.typed(typed).await?,
                 () = tokio::time::sleep_until(due), if self.waits() => self.ask_key()?,
+                done = self.outbox.done(), if self.outbox.is_open() => self.arrived(done)?,
+                _ = ticks.tick(), if self.at_work() => self.show_status()?,
                 wish = signals.pressed() => self.signal(wish)?,
                 pause = pauses.next() => self.pause(pause)?,
             }
@@ -210,15 +227,6 @@ impl Talk {
         let rest = self.view.finish().unwrap_or_default();
         self.screen.show(&rest)?;
         self.screen.end_line()
-    }
-
-    /// True when a key will be asked for as soon as nothing is typed for a while.
-    fn waits(&self) -> bool {
-        self.keys.is_terminal()
-            && !self.ended
-            && !self.questions.is_empty()
-            && self.draft.is_empty()
-            && self.asked.is_none()
     }
 
     /// Shows the line that is typed, or that one can be typed.
@@ -229,23 +237,41 @@ impl Talk {
         if !self.draft.is_empty() {
             return self.screen.line(&self.draft.shown());
         }
-        if self.busy { Ok(()) } else { self.screen.prompt() }
+        if self.at_work() {
+            return Ok(());
+        }
+        let edits = self.core.dispatcher.session.judge().grants.edits;
+        self.screen.prompt(if edits { "edits " } else { "" })
     }
 
     /// Shows what haft has to say, and the unfinished line behind it.
     fn show(&mut self, text: &str) -> Ending {
         self.screen.show(text)?;
         let whole = text.ends_with('\n') && !self.draft.is_empty();
-        if whole { self.prompt() } else { Ok(()) }
+        if whole { self.prompt() } else { self.show_status() }
+    }
+
+    /// Shows what is going on, where nothing else stands in its place.
+    fn show_status(&mut self) -> Ending {
+        if !self.at_work() || !self.questions.is_empty() || !self.draft.is_empty() {
+            return Ok(());
+        }
+        let Some(columns) = self.screen.status_room() else { return Ok(()) };
+        match self.status.text(Instant::now(), columns) {
+            Some(text) => self.screen.status(&text),
+            None => Ok(()),
+        }
     }
 
     fn event(&mut self, event: &Event) -> Ending {
         self.view.fit(self.screen.width());
         // Also words that waited for their turn begin one.
         self.busy |= matches!(event.body, Body::User { .. });
+        self.status.event(event, Instant::now());
         match &event.body {
             // What was typed at the prompt is on the screen already.
             Body::User { .. } if self.keys.is_terminal() => return Ok(()),
+            Body::Unsent { parts } if self.keys.is_terminal() => return self.take_back(parts),
             // Who asked for it is answered in more words.
             Body::Undone { .. } => return Ok(()),
             Body::Notice { text, .. } if text.starts_with(MODE_SET) => return Ok(()),
@@ -276,76 +302,11 @@ impl Talk {
         }
     }
 
-    /// Shows it, or holds it back until the open question is settled.
-    fn tell(&mut self, text: &str) -> Ending {
-        if self.questions.is_empty() {
-            return self.show(text);
-        }
-        self.held.push_str(text);
-        if self.held.len() > HELD {
-            let held = std::mem::take(&mut self.held);
-            self.screen.show(&held)?;
-            return self.ask();
-        }
-        Ok(())
-    }
-
-    /// Puts the first open question before the person.
-    fn ask(&mut self) -> Ending {
-        self.ask_up_to(Extent::SCREEN)
-    }
-
-    fn ask_up_to(&mut self, extent: Extent) -> Ending {
-        let Some(question) = self.questions.front() else { return Ok(()) };
-        let (text, offered) = self.view.question(question, extent);
-        self.offered = offered;
-        (self.stirred, self.asked, self.told) = (Instant::now(), None, false);
-        if self.keys.is_terminal() {
-            return self.show(&text);
-        }
-        self.screen.show(&format!("{text}  key: "))?;
-        self.screen.stands_alone();
-        Ok(())
-    }
-
-    /// Shows what a key asks for instead of an answer, and asks for one again.
-    async fn more(&mut self, more: More) -> Ending {
-        let Some(question) = self.questions.front() else { return Ok(()) };
-        if more == More::All {
-            return self.ask_up_to(Extent::ALL);
-        }
-        let text = why(&self.core.dispatcher.session.questions, question).await;
-        (self.stirred, self.asked) = (Instant::now(), None);
-        if self.keys.is_terminal() {
-            return self.show(&text);
-        }
-        self.screen.show(&format!("{text}  key: "))?;
-        self.screen.stands_alone();
-        Ok(())
-    }
-
-    /// Asks for the key: from here on one counts.
-    fn ask_key(&mut self) -> Ending {
-        if !Keys::is_read() {
-            self.stirred = Instant::now();
-            return Ok(());
-        }
-        let told = std::mem::replace(&mut self.told, true);
-        self.screen.show(if told {
-            "  key: "
-        } else {
-            "  From here on one key answers; a text with Enter is a message. key: "
-        })?;
-        self.screen.stands_alone();
-        self.asked = Some(Instant::now());
-        Ok(())
-    }
-
     async fn typed(&mut self, typed: Option<Typed>) -> Ending {
         match typed {
             Some(Typed::Bytes(bytes, at)) => self.bytes(&bytes, at).await?,
             Some(Typed::Line(line)) if self.questions.is_empty() => self.line(&line).await?,
-            Some(Typed::Line(line)) => self.answer_line(&line).await?,
+            Some(Typed::Line(line)) => self.answer_line(&line, Instant::now()).await?,
             None => {
                 self.ended = true;
                 // Nobody can answer any more, which the log is to say too.
@@ -367,14 +328,11 @@ impl Talk {
             && !self.questions.is_empty()
         {
             if let Some(choice) = choice(&self.offered, key).cloned() {
-                return self.choose(&choice);
+                return self.choose(&choice, None);
             }
             if let Some(more) = More::of(key) {
                 return self.more(more).await;
             }
-        }
-        if asked && let [Press::Key(_)] = presses[..] {
-            self.wrong_key()?;
         }
         let mut behind = String::new();
         for press in presses {
@@ -387,7 +345,7 @@ impl Talk {
             }
             self.screen.echo(&std::mem::take(&mut behind), &self.draft)?;
             match press {
-                Press::Enter => self.enter().await?,
+                Press::Enter => self.enter(at).await?,
                 Press::End => self.no_more()?,
                 // An empty line that stays empty.
                 Press::Erase if fresh => {}
@@ -397,41 +355,30 @@ impl Talk {
         self.screen.echo(&behind, &self.draft)
     }
 
-    /// Says under the question what becomes of a key that answers nothing.
-    fn wrong_key(&mut self) -> Ending {
-        let keys = keys_of(&self.offered);
-        self.screen.show(&format!(
-            "  only {keys} answer: what is typed is a message now, to be sent with Enter; once the \
-             line is empty again, a key is asked for\n"
-        ))
-    }
-
     /// The line is done.
-    async fn enter(&mut self) -> Ending {
+    async fn enter(&mut self, at: Instant) -> Ending {
         let text = self.draft.take();
         if !text.is_empty() {
             self.screen.end_line()?;
         }
         let trimmed = text.trim();
+        let is_command =
+            LINE_COMMANDS.iter().any(|name| trimmed.split_whitespace().next() == Some(name));
         match self.questions.front() {
             Some(_) if trimmed.is_empty() => Ok(()),
-            Some(_) if trimmed.chars().nth(1).is_none() => self.screen.show(&format!(
-                "! {trimmed} answered nothing: press one of {} once it is asked for\n",
-                keys_of(&self.offered)
-            )),
+            Some(_) if !is_command => self.answer_line(trimmed, at).await,
             _ => self.line(trimmed).await,
         }
     }
 
     /// Ctrl-D: a no to what is asked; at an empty line the end.
     fn no_more(&mut self) -> Ending {
-        let id = self.questions.front().map(|question| question.if_nobody.option.clone());
-        if let Some(id) = id {
+        if !self.questions.is_empty() {
             if !self.draft.is_empty() {
                 self.screen.end_line()?;
             }
-            return match self.offered.iter().find(|choice| choice.id == id).cloned() {
-                Some(choice) => self.choose(&choice),
+            return match self.no() {
+                Some(choice) => self.choose(&choice, None),
                 None => Ok(()),
             };
         }
@@ -452,6 +399,8 @@ impl Talk {
         let (command, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match command {
             "" => {}
+            // What a file or a pipe says is never run for being typed.
+            _ if text.starts_with('!') && self.keys.is_terminal() => self.run_typed(&text[1..])?,
             "/quit" | "/exit" => {
                 self.ended = true;
                 self.handle.send(Input::Interrupt);
@@ -468,6 +417,17 @@ impl Talk {
         self.prompt()
     }
 
+    /// Runs a command of the person.
+    fn run_typed(&mut self, command: &str) -> Ending {
+        let command = command.trim();
+        if command.is_empty() {
+            return self.show("! a command is missing behind the !\n");
+        }
+        self.spoke = true;
+        self.outbox.run(command.to_owned());
+        Ok(())
+    }
+
     fn mode(&self, name: &str) -> Ending {
         let session = &self.core.dispatcher.session;
         if name.is_empty() {
@@ -475,7 +435,7 @@ impl Talk {
         }
         match name.parse() {
             Ok(mode) => {
-                session.rejudge(|judge| judge.mode = mode);
+                session.rejudge(|judge| (judge.mode, judge.grants.edits) = (mode, false));
                 agent::announce(&self.core, &self.handle, &format!("{MODE_SET}{mode}."));
                 print(&format!("mode {mode}\n"))
             }
@@ -496,68 +456,50 @@ impl Talk {
     }
 
     fn say(&mut self, text: String, when: When) {
-        self.busy = true;
-        self.handle.send(Input::User { when, parts: vec![Part::text(text)] });
+        self.spoke = true;
+        if let Some((text, when)) = self.outbox.say(text, when) {
+            self.busy = true;
+            self.handle.send(Input::User { when, parts: vec![Part::text(text)] });
+        }
     }
 
-    /// Over a pipe only a line that is nothing but an answer is one; any other is passed on.
-    async fn answer_line(&mut self, line: &str) -> Ending {
-        let text = line.trim();
-        let mut chars = text.chars();
-        match (chars.next(), chars.next()) {
-            (Some(key), None) => match More::of(key) {
-                Some(more) => self.more(more).await,
-                None => self.answer(Some(key)),
-            },
-            _ if text.is_empty() => self.answer(None),
-            _ => {
-                self.say(text.to_owned(), When::Steer);
-                self.answer(None)
+    /// Whether something runs that Ctrl-C stops.
+    fn at_work(&self) -> bool {
+        self.busy || self.outbox.is_open()
+    }
+
+    /// Something that was typed has arrived.
+    fn arrived(&mut self, done: Done) -> Ending {
+        match done {
+            Done::Said => {
+                self.busy = true;
+                Ok(())
             }
+            Done::Ran => self.prompt(),
+            Done::Stopped(text) => self.take_back(&[Part::text(text)]),
         }
-    }
-
-    fn answer(&mut self, key: Option<char>) -> Ending {
-        if self.questions.is_empty() {
-            return Ok(());
-        }
-        if let Some(choice) = key.and_then(|key| choice(&self.offered, key)).cloned() {
-            return self.choose(&choice);
-        }
-        let keys = keys_of(&self.offered);
-        self.screen.show(&format!("  press one of {keys}: "))?;
-        self.screen.stands_alone();
-        Ok(())
-    }
-
-    fn choose(&mut self, choice: &Choice) -> Ending {
-        let label = crate::face::safe(&choice.label);
-        self.screen.answer(&format!("{}  ({label})\n", choice.key))?;
-        // Taken away now and not with its event: what is typed next is no answer to it.
-        if let Some(question) = self.questions.pop_front() {
-            let reply = Reply::pick(&choice.id);
-            self.core.dispatcher.session.questions.reply(&question.id, reply, "line");
-        }
-        self.settled()
-    }
-
-    /// The first question is settled: what was held back is shown, and the next one is put.
-    fn settled(&mut self) -> Ending {
-        self.asked = None;
-        let held = std::mem::take(&mut self.held);
-        if !held.is_empty() {
-            self.screen.show(&held)?;
-        }
-        if self.questions.is_empty() { self.prompt() } else { self.ask() }
     }
 
     fn signal(&mut self, wish: Wish) -> Ending {
         self.handle.send(Input::Interrupt);
-        let empty = self.draft.take().is_empty();
+        let at_work = self.at_work();
+        self.outbox.stop();
+        // What is typed while haft works stays, with the lines that come back.
+        let empty = if at_work { true } else { self.draft.take().is_empty() };
         self.decoder = Decoder::default();
-        self.ended |= wish == Wish::End || (!self.busy && empty);
+        self.ended |= wish == Wish::End || (!at_work && empty);
         self.screen.interrupted()?;
-        if self.busy { Ok(()) } else { self.prompt() }
+        if at_work { Ok(()) } else { self.prompt() }
+    }
+
+    /// Puts lines that were not sent before what is typed.
+    fn take_back(&mut self, parts: &[Part]) -> Ending {
+        for part in parts {
+            if let Part::Text { text } = part {
+                self.draft.put_before(text);
+            }
+        }
+        self.screen.line(&self.draft.shown())
     }
 
     fn pause(&mut self, pause: Pause) -> Ending {

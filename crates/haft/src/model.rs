@@ -1,11 +1,13 @@
 //! From a model's name to something that answers.
 
+mod choosing;
+
 use std::{fs, sync::Arc, time::Duration};
 
-use haft_config::{Environment, Secret, Settings};
+use haft_config::{Environment, ServerWire, Settings};
 use haft_llm::{
-    Effort, Endpoint, ModelRef, Patience, Provider, RetryPolicy, ScriptProvider, Target,
-    anthropic_provider, openai_provider, parse_model,
+    Effort, Endpoint, ModelRef, Patience, Preset, Provider, RetryPolicy, ScriptProvider, Target,
+    WireKind, anthropic_provider, openai_provider, parse_model, presets,
 };
 
 use crate::exit::Failure;
@@ -34,33 +36,25 @@ pub fn model(
     waits: bool,
 ) -> Result<Model, Failure> {
     let Some(name) = &settings.model.name else {
-        return Err(Failure::Usage(
-            "no model is chosen: give --model anthropic/NAME, openai/NAME or script:FILE, or set \
-             HAFT_MODEL or `model` in settings.toml"
-                .into(),
-        ));
+        return Err(Failure::Usage(choosing::unchosen(&servers(settings), environment)));
     };
-    let reference = named(name)?;
+    let reference = named(name, settings)?;
     let http = &settings.http;
     let patience =
         Patience { silence: Duration::from_secs(http.stall_seconds), ..Patience::default() };
     let within_ms = settings.model.retry_seconds.saturating_mul(1_000);
     let beyond_ms = (waits && within_ms > 0).then_some(BEYOND_MS);
     let policy = RetryPolicy { within_ms, beyond_ms, seed: seed(), ..RetryPolicy::default() };
-    let key = |key: &Option<Secret>| key.as_ref().map(|key| key.expose().to_owned());
     let client = haft_net::Client::connecting_within(Duration::from_secs(http.connect_seconds));
     let provider = match &reference {
-        ModelRef::Anthropic(_) => {
-            let url = environment.anthropic_base_url.clone();
-            let endpoint = Endpoint::anthropic(url, key(&environment.anthropic_api_key));
-            checked(&endpoint)?;
-            anthropic_provider(endpoint, client, patience, policy)
-        }
-        ModelRef::OpenAi(_) => {
-            let url = environment.openai_base_url.clone();
-            let endpoint = Endpoint::openai(url, key(&environment.openai_api_key));
-            checked(&endpoint)?;
-            openai_provider(endpoint, client, patience, policy)
+        ModelRef::Server(preset, _) => {
+            let endpoint = endpoint(preset, environment);
+            is_variable(preset)?;
+            endpoint.check().map_err(|error| Failure::Usage(error.to_string()))?;
+            match preset.wire {
+                WireKind::Anthropic => anthropic_provider(endpoint, client, patience, policy),
+                WireKind::OpenAi => openai_provider(endpoint, client, patience, policy),
+            }
         }
         ModelRef::Script(file) => script(file, answered)?,
     };
@@ -69,14 +63,67 @@ pub fn model(
     Ok(Model { provider, target, effort: settings.effort })
 }
 
-/// A server that every request would fail at is told before a session begins.
-fn checked(endpoint: &Endpoint) -> Result<(), Failure> {
-    endpoint.check().map_err(|error| Failure::Usage(error.to_string()))
+/// A server with the address and the key that the environment has for it.
+pub fn endpoint(preset: &Preset, environment: &Environment) -> Endpoint {
+    let value = |name: &String| environment.server(name).map(|value| value.expose().to_owned());
+    let url = value(&preset.url_variable);
+    let found = preset.key_variables.iter().find_map(|name| Some((name.clone(), value(name)?)));
+    let (variable, key) = found.unzip();
+    let endpoint = Endpoint::of(preset, url, key);
+    Endpoint { key_variable: variable.unwrap_or(endpoint.key_variable), ..endpoint }
+}
+
+/// The servers that haft knows, and those of the settings.
+pub fn servers(settings: &Settings) -> Vec<Preset> {
+    let mut all = presets();
+    for (name, more) in &settings.providers {
+        let at = all.iter().position(|known| known.name == *name).unwrap_or_else(|| {
+            all.push(Preset {
+                name: name.clone(),
+                prefixes: Vec::new(),
+                address: String::new(),
+                // For messages: there it is set.
+                url_variable: format!("providers.{name}.address"),
+                key_variables: Vec::new(),
+                wire: WireKind::OpenAi,
+                wants_key: false,
+            });
+            all.len() - 1
+        });
+        let known = &mut all[at];
+        if let Some(address) = &more.address {
+            address.trim().trim_end_matches('/').clone_into(&mut known.address);
+            known.wants_key = false;
+        }
+        if let Some(variable) = &more.key_variable {
+            known.key_variables = vec![variable.clone()];
+            known.wants_key = true;
+        }
+        match more.wire {
+            Some(ServerWire::Anthropic) => known.wire = WireKind::Anthropic,
+            Some(ServerWire::Openai) => known.wire = WireKind::OpenAi,
+            None => {}
+        }
+        known.prefixes.extend(more.prefixes.iter().cloned());
+    }
+    all
+}
+
+/// Keys come from variables that are held back from commands, which is told by their names.
+fn is_variable(preset: &Preset) -> Result<(), Failure> {
+    match preset.key_variables.iter().find(|name| !haft_config::is_of_a_server(name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::Usage(format!(
+            "providers.{}.key_variable is {name:?}: haft takes keys from variables whose names end with \
+             _KEY or _TOKEN",
+            preset.name
+        ))),
+    }
 }
 
 /// Reads a model's name.
-pub fn named(name: &str) -> Result<ModelRef, Failure> {
-    parse_model(name).map_err(|error| Failure::Usage(error.to_string()))
+pub fn named(name: &str, settings: &Settings) -> Result<ModelRef, Failure> {
+    parse_model(name, &servers(settings)).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// Whether a model takes images: the settings say it, else its name tells.

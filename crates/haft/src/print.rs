@@ -11,11 +11,12 @@ use haft_types::{Body, Event, Level, Part, Status, Stop, TurnEnd, Usage};
 use serde_json::{Value, json};
 
 use crate::{
-    agent,
+    agent, attach,
     cli::{Output, Start},
     core::{Core, now},
-    exit::{Ending, Failure, print_data, println_json, say},
-    face, input,
+    exit::{Ending, Failure, print_data, println_json, say, say_view},
+    face::{self, Style, View},
+    input,
 };
 
 /// What a run came to.
@@ -50,9 +51,13 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     }
     let handle = Agent::start(setup);
     agent::begin_talk(&core, start, &handle).await;
+    let typed = [start.print.as_deref(), start.prompt.as_deref()];
+    let typed: Vec<&str> = typed.into_iter().flatten().collect();
+    let parts = attach::with_attached(&core.dispatcher, &typed, parts).await;
     handle.send(Input::User { when: When::FollowUp, parts });
     let most = start.max_time.or(core.base.loaded.settings.run.max_time);
-    let result = follow(&mut feed, &handle, start.output, most).await;
+    let mut verbose = start.verbose.then(|| Verbose::new(&core));
+    let result = follow(&mut feed, &handle, (start.output, verbose.as_mut()), most).await;
     // However it went: what runs is stopped, and the log is whole.
     handle.close().await;
     agent::end_talk(&core, "other").await;
@@ -120,7 +125,7 @@ fn prompt(start: &Start) -> std::result::Result<Vec<Part>, Failure> {
 async fn follow(
     feed: &mut Feed,
     handle: &Handle,
-    output: Output,
+    (output, mut verbose): (Output, Option<&mut Verbose>),
     most: Option<u64>,
 ) -> std::result::Result<Result, Failure> {
     let mut result = Result::default();
@@ -144,6 +149,9 @@ async fn follow(
             println_json(&serde_json::to_string(&*event)?)?;
         }
         result.take(&event);
+        if let Some(verbose) = &mut verbose {
+            verbose.event(&event);
+        }
         if result.end.is_some() {
             break;
         }
@@ -153,6 +161,33 @@ async fn follow(
         result.end = Some(TurnEnd::Limit { reason });
     }
     Ok(result)
+}
+
+/// What goes on, for people, on standard error: all but the answer and what is said there anyway.
+struct Verbose(View);
+
+impl Verbose {
+    fn new(core: &Core) -> Self {
+        // Lines of a log: nothing is cut to a width.
+        let style = Style { root: Some(core.base.place.cwd.clone()), ..Style::default() };
+        Self(View::new(style).with(core.dispatcher.tools.specs()).of_session(core.session_id()))
+    }
+
+    fn event(&mut self, event: &Event) {
+        let is_said = matches!(
+            &event.body,
+            Body::AnswerPart { part: Part::Text { .. }, .. }
+                | Body::User { .. }
+                | Body::Notice { level: Level::Warning | Level::Error, .. }
+                | Body::AnswerFailed { retried: true, .. }
+        );
+        let text = if is_said { self.0.finish() } else { self.0.event(event) };
+        if let Some(text) =
+            text.as_deref().map(|text| text.trim_matches('\n')).filter(|t| !t.is_empty())
+        {
+            say_view(text);
+        }
+    }
 }
 
 impl Result {

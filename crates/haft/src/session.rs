@@ -8,7 +8,6 @@ use haft_config::Environment;
 use haft_render::Extent;
 use haft_session::{SessionInfo, Store};
 use haft_types::{Answerer, Body, HostPath, QuestionId, Reply};
-use jiff::Timestamp;
 use serde_json::json;
 
 use crate::{
@@ -50,12 +49,15 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
                     "id": info.id.as_str(), "cwd": info.cwd, "name": info.name,
                     "started": info.started, "active": info.active, "bytes": info.len,
                     "first_text": info.first_text, "calls": info.calls, "tools": info.tools,
+                    "short": info.id.short(), "turns": info.turns,
                 })
                 .to_string(),
             )?;
             continue;
         }
-        let mut line = format!("{}  {}", info.id.as_str(), when(info.active));
+        let (short, age) = (info.id.short(), core::ago(info.active));
+        let turns = info.turns.map_or_else(|| "-".to_owned(), |turns| turns_of(turns));
+        let mut line = format!("{short}  {age:<14}  {turns:>9}");
         if let Some(cwd) = &info.cwd {
             let _ = write!(line, "  {}", face::safe(&cwd.text()));
         }
@@ -65,6 +67,11 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
         println(line.trim_end())?;
     }
     Ok(())
+}
+
+/// So many turns, in words.
+pub fn turns_of(turns: u64) -> String {
+    if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") }
 }
 
 /// What a session was about: its name, what was said first, or what was called.
@@ -178,10 +185,4 @@ fn answered(reply: &Reply, by: &Answerer) -> String {
         Answerer::Nobody => format!("nobody could answer: {option}"),
         Answerer::Cancelled => "its call was cancelled before an answer".to_owned(),
     }
-}
-
-/// A moment as `2026-01-31 14:05`, in UTC.
-fn when(milliseconds: u64) -> String {
-    let at = i64::try_from(milliseconds).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    at.map_or_else(|| "?".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }

@@ -36,7 +36,8 @@ impl Stage for Ask {
         async move {
             let judge = call.cx.session().judge();
             let saved = lasting(&call, &ruling, &judge);
-            let question = question(&call, &ruling, &saved);
+            let edits = rules::is_mere_edit(&call, &judge);
+            let question = question(&call, &ruling, &saved, edits);
             let cx = &call.cx;
             let open = cx.asking.begin();
             if !call.consulted {
@@ -58,7 +59,7 @@ impl Stage for Ask {
             let request = ToolUse { input: call.input().cloned(), ..call.request.clone() };
             let (reply, by) = cx.session().questions.ask(question, cx, request).await;
             drop(open);
-            let yes = matches!(reply.option.as_str(), "allow" | "session" | "always");
+            let yes = matches!(reply.option.as_str(), "allow" | "session" | "edits" | "always");
             if !yes || !offered.contains(&reply.option) {
                 return refused(&ruling, &reply, &by);
             }
@@ -72,6 +73,7 @@ impl Stage for Ask {
                         keep(&call, rule);
                     }
                 }
+                (_, "edits", _) => call.cx.session().rejudge(|judge| judge.grants.edits = true),
                 (_, "session" | "always", _) => remember(&call, &judge),
                 _ => {}
             }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_policy::{Ask, Mode, Remember, Ruling, Verdict};
-use haft_types::{Access, Effect, HostPath, Outcome, Plan, Target, ToolError};
+use haft_types::{
+    Access, Effect, HostPath, Kind, Origin, Outcome, Plan, Target, ToolError, ToolSpec,
+};
 
 use super::resolve;
 use crate::{
@@ -132,6 +134,34 @@ pub(super) fn may_observe(call: &Call) -> bool {
     })
 }
 
+/// The mode that counts for a call. Changes of files that a person let go on for the session are those of
+/// file tools alone, and not of commands. What a person typed asks for no other yes; denials, ask rules and
+/// what asks in every mode stand.
+fn mode_for(call: &Call, judge: &Judge, tool: &ToolSpec) -> Mode {
+    match judge.mode {
+        _ if call.cx.typed && !call.cx.nested => Mode::Bypass,
+        Mode::Ask if judge.grants.edits && is_file_tool(tool) => Mode::AcceptEdits,
+        mode => mode,
+    }
+}
+
+fn is_file_tool(tool: &ToolSpec) -> bool {
+    tool.kind == Kind::Edit && tool.origin == Origin::Builtin
+}
+
+/// Whether a call that is asked about would go on where changes of files are let go on.
+pub(super) fn is_mere_edit(call: &Call, judge: &Judge) -> bool {
+    let Ok(prepared) = call.ready() else { return false };
+    let mut accepting = judge.clone();
+    accepting.grants.edits = true;
+    judge.mode == Mode::Ask
+        && !judge.grants.edits
+        && is_file_tool(&prepared.spec)
+        && with_ask(call, prepared, &prepared.plan, &accepting, |ask| {
+            judge.policy.decide(ask).verdict == Verdict::Allow
+        })
+}
+
 /// Builds the question to the policy, with the real form of every path.
 pub(crate) fn with_ask<T>(
     call: &Call,
@@ -147,7 +177,7 @@ pub(crate) fn with_ask<T>(
         plan,
         real: &real,
         agent: call.cx.agent(),
-        mode: judge.mode,
+        mode: mode_for(call, judge, &prepared.spec),
         place: call.place(),
         grants: &judge.grants,
         walls: call.walls.as_ref(),

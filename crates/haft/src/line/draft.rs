@@ -145,6 +145,14 @@ impl Draft {
         std::mem::take(&mut self.text)
     }
 
+    /// Puts a text before what is typed, as lines of its own.
+    pub fn put_before(&mut self, text: &str) {
+        let text = text.trim_end_matches('\n');
+        let rest = std::mem::take(&mut self.text);
+        self.text = if rest.is_empty() { text.to_owned() } else { format!("{text}\n{rest}") };
+        self.text.truncate(self.text.floor_char_boundary(LONGEST));
+    }
+
     /// The line as a terminal may show it; of a long one its end.
     pub fn shown(&self) -> String {
         let at = self.text.ceil_char_boundary(self.text.len().saturating_sub(SHOWN));

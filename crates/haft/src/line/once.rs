@@ -11,9 +11,9 @@ use haft_types::{Body, Choice, Question, Reply};
 use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use super::{
-    More, QUIET,
     draft::{Decoder, Press},
     keys::{Keys, Pause, Pauses, Typed},
+    questions::{self, More, QUIET},
 };
 use crate::{
     core::Core,
@@ -90,7 +90,7 @@ impl<'a> Asking<'a> {
                 self.extent = Extent::ALL;
                 self.put();
             }
-            Some(More::Why) => say_view(&super::why(self.questions, self.question).await),
+            Some(More::Why) => say_view(&questions::why(self.questions, self.question).await),
             None => return false,
         }
         true
@@ -145,7 +145,7 @@ async fn answer(
                 continue;
             }
         };
-        if let Some(choice) = super::choice(&asking.offered, key) {
+        if let Some(choice) = questions::choice(&asking.offered, key) {
             say(&format!("  {}  ({})", choice.key, safe(&choice.label)));
             return Some(Reply::pick(&choice.id));
         }

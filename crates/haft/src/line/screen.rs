@@ -4,7 +4,10 @@
 //! and shown again. Over a pipe, and for the words themselves, nothing is ever changed.
 
 use super::draft::Draft;
-use crate::exit::{Ending, print, print_behind};
+use crate::{
+    exit::{Ending, print, print_behind},
+    face::Style,
+};
 
 /// What a typed line stands behind.
 const PROMPT: &str = "> ";
@@ -18,6 +21,8 @@ enum Row {
     Alone,
     /// Behind a prompt and this text, which may be taken away, at so many columns.
     Typed(String, usize),
+    /// Behind a sign of life in one row of so many columns, which goes away.
+    Status(usize),
 }
 
 /// See the module.
@@ -26,13 +31,15 @@ pub struct Screen {
     dumb: bool,
     /// Columns where the terminal does not tell them.
     width: u16,
+    color: bool,
     row: Row,
 }
 
 impl Screen {
     /// For standard output, where a person or a pipe types.
-    pub const fn new(terminal: bool, dumb: bool, width: u16) -> Self {
-        Self { terminal, dumb, width, row: Row::Words(true) }
+    pub const fn new(terminal: bool, dumb: bool, style: &Style) -> Self {
+        let (width, color) = (style.width, style.color);
+        Self { terminal, dumb, width, color, row: Row::Words(true) }
     }
 
     /// True while an empty prompt waits.
@@ -77,11 +84,11 @@ impl Screen {
         print(text)
     }
 
-    /// Shows that a line can be typed.
-    pub fn prompt(&mut self) -> Ending {
+    /// Shows that a line can be typed, behind what holds for the session.
+    pub fn prompt(&mut self, holds: &str) -> Ending {
         let way = self.way();
         self.row = self.typed(String::new());
-        print_behind(&way, &format!("\n{PROMPT}"))
+        print_behind(&way, &format!("\n{holds}{PROMPT}"))
     }
 
     /// Shows the line that is typed.
@@ -111,10 +118,31 @@ impl Screen {
         }
     }
 
+    /// Columns for a sign of life; none where it cannot be shown, or something else stands in the row.
+    pub fn status_room(&self) -> Option<usize> {
+        let free = matches!(self.row, Row::Words(true) | Row::Status(_));
+        let width = usize::from(self.width());
+        (self.terminal && !self.dumb && free && width > 20).then(|| width - 1)
+    }
+
+    /// Shows a sign of life in place of the one before. It must fit: a row that broke could not be taken
+    /// away.
+    pub fn status(&mut self, text: &str) -> Ending {
+        let way = self.way();
+        self.row = Row::Status(usize::from(self.width()));
+        let (dim, plain) = if self.color { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
+        print_behind(&way, &format!("{dim}{text}{plain}"))
+    }
+
     /// Ends the line that is typed; it stays where it is.
     pub fn end_line(&mut self) -> Ending {
         if !self.terminal || self.row == Row::Words(true) {
             return Ok(());
+        }
+        if let Row::Status(_) = self.row {
+            let way = self.way();
+            self.row = Row::Words(true);
+            return print_behind(&way, "");
         }
         self.row = Row::Words(true);
         print("\n")
@@ -122,6 +150,9 @@ impl Screen {
 
     /// Shows that what ran or was typed is interrupted.
     pub fn interrupted(&mut self) -> Ending {
+        if let Row::Status(_) = self.row {
+            self.end_line()?;
+        }
         self.row = Row::Words(true);
         print(if self.terminal { "^C\n" } else { "\n" })
     }
@@ -130,6 +161,11 @@ impl Screen {
     fn way(&self) -> String {
         let (text, then) = match &self.row {
             Row::Words(_) => return String::new(),
+            Row::Status(then) if *then <= usize::from(self.width()) => {
+                return "\r\u{1b}[K".to_owned();
+            }
+            // A terminal that is narrower now has broken it.
+            Row::Status(_) => return "\r\u{1b}[J".to_owned(),
             Row::Typed(text, then) if !self.dumb => (text, *then),
             Row::Typed(..) | Row::Alone => return "\n".to_owned(),
         };

@@ -14,8 +14,9 @@ use std::{
 use haft_host::kept_copies;
 use haft_render::bytes;
 use haft_session::{SessionError, SessionId, SessionInfo, Store, bytes_below};
+use jiff::Timestamp;
 
-use super::{title, when};
+use super::title;
 use crate::{
     cli::Prune,
     exit::{Ending, Failure, println, say},
@@ -164,4 +165,10 @@ fn remove(store: &Store, old: &[Old], outputs: bool) -> Ending {
     }
     println(&format!("{} removed, {} freed", summary(&gone, outputs), bytes(freed)))?;
     if failed { Err(Failure::Said(1)) } else { Ok(()) }
+}
+
+/// A moment as `2026-01-31 14:05`, in UTC.
+fn when(milliseconds: u64) -> String {
+    let at = i64::try_from(milliseconds).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    at.map_or_else(|| "?".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }

@@ -69,7 +69,7 @@ fn edits(world: &World) -> String {
 fn questions_are_answered_by_lines_with_the_preview_shown() {
     let world = World::new();
     let model = edits(&world);
-    let ran = talk(&world, &model, &[], "go\nwhat?\ny\nN\n/quit\n");
+    let ran = talk(&world, &model, &[], "go\n\nyes\nnot this one\n/quit\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     in_order(
         &ran.out,
@@ -85,7 +85,8 @@ fn questions_are_answered_by_lines_with_the_preview_shown() {
             "? Editing a.txt",
             "- beta",
             "+ delta",
-            "(no)",
+            "(no: not this one)",
+            "denied: the person refused this call: not this one",
             "End.",
         ],
     );

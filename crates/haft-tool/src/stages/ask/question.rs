@@ -15,13 +15,17 @@ use crate::Call;
 /// Most bytes of the texts among arguments that are shown in place of a preview.
 const GIVEN: usize = 1024 * 1024;
 
-pub(super) fn question(call: &Call, ruling: &Ruling, saved: &[String]) -> Question {
+pub(super) fn question(call: &Call, ruling: &Ruling, saved: &[String], edits: bool) -> Question {
     let preview = call.preview.clone().or_else(|| given(call));
     let (text, command) = wording::told(call, ruling, call.preview.as_ref());
     let choice = |id: &str, key, label: String| Choice { id: id.to_owned(), key, label };
     let mut options = vec![choice("allow", 'y', "yes, this once".into())];
     if ruling.remember >= Remember::Session {
         options.push(choice("session", 's', "yes, this very call for the whole session".into()));
+    }
+    if edits {
+        let label = "yes, and every edit of a file tool in the workspace for this session";
+        options.push(choice("edits", 'e', label.into()));
     }
     if let (false, Some(saver)) = (saved.is_empty(), call.cx.session().saver.get()) {
         let rules = saved.join(" and ");
