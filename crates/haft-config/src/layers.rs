@@ -400,7 +400,7 @@ impl Merge {
         };
         match (value, inner.get("properties")) {
             // A text is the name.
-            (Value::String(_), Some(_)) if key == "model" => {
+            (value, Some(_)) if key == "model" && !value.is_object() => {
                 self.entry(layer, inner, "model.name", value, &|_| place("model"));
             }
             (Value::Object(entries), Some(_)) => {

@@ -42,6 +42,7 @@ pub(crate) fn of_answer(failed: &Failed<'_>) -> LlmError {
         404 => LlmError::Config(format!(
             "{head}\nCheck the model's name ({model:?}) and the address in {address}."
         )),
+        407 => LlmError::Config(format!("{head}\n{PROXY_PASSWORD}")),
         413 => too_long(&head),
         429 if said.is_quota() => LlmError::Config(format!(
             "{head}\nThe account's quota is used up: check the plan that {key} belongs to."
@@ -52,6 +53,11 @@ pub(crate) fn of_answer(failed: &Failed<'_>) -> LlmError {
         _ => LlmError::Rejected(head),
     }
 }
+
+/// What to do where a proxy answers that it does not know who asks.
+pub(crate) const PROXY_PASSWORD: &str = "The proxy wants a name and a password: write them into the variable that \
+                                         names it (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY), as \
+                                         http://NAME:PASSWORD@HOST:PORT.";
 
 /// Judges an error event inside a stream that began with status 200.
 pub(crate) fn in_stream(error: Option<&Value>, data: &str) -> LlmError {

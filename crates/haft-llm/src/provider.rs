@@ -157,6 +157,12 @@ impl HttpProvider {
     fn network(&self, error: &NetError) -> LlmError {
         let variable = &self.endpoint.url_variable;
         match error {
+            // So the client says of a tunnel that it did not get (RFC 9110, section 15.5.8).
+            NetError::Connect { .. }
+                if error.to_string().contains("proxy authorization required") =>
+            {
+                LlmError::Config(format!("{error}\n{}", crate::failure::PROXY_PASSWORD))
+            }
             NetError::Connect { .. } => LlmError::Unreachable(format!(
                 "{error}\nCheck the network, and the address in {variable}."
             )),

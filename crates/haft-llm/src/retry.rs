@@ -121,9 +121,6 @@ impl RetryPolicy {
             LlmError::Busy { message, retry_after_ms } => {
                 LlmError::Busy { message: message + &tried, retry_after_ms }
             }
-            LlmError::Unreachable(message) if !failed.answered => LlmError::Unreachable(format!(
-                "{message}{tried}\nCheck the address of the server, that it runs, and the network."
-            )),
             LlmError::Unreachable(message) => LlmError::Unreachable(message + &tried),
             LlmError::Cut(message) => LlmError::Cut(message + &tried),
             LlmError::Empty(message) => LlmError::Empty(message + &tried),

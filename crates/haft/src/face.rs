@@ -103,6 +103,7 @@ pub struct View {
     /// What of it is drawn; only where there is a width.
     prose: Prose,
     thinking: Thinking,
+    outage: Outage,
     /// True inside a line of streamed text.
     inside: bool,
     /// The part of an answer that streams.
@@ -133,6 +134,7 @@ impl View {
             text: Sanitiser::default(),
             prose: Prose::whole(),
             thinking: Thinking::default(),
+            outage: Outage::default(),
             inside: false,
             part: None,
         }
@@ -178,16 +180,22 @@ impl View {
                 )
             }
             // The next answer is another text, also when nothing is told between them.
-            Body::AnswerEnded { .. } => return self.finish(),
+            Body::AnswerEnded { .. } => {
+                self.outage = Outage::default();
+                return self.finish();
+            }
             Body::AnswerPart { part: Part::Call(call), .. } => {
                 if let Some(input) = &call.input {
                     self.inputs.insert(call.id.clone(), input.clone());
                 }
                 return None;
             }
-            Body::AnswerFailed { error, retried, .. } => {
-                let what = if *retried { "no answer yet" } else { "the answer failed" };
-                self.mark(Level::Error, &format!("{what}: {error}"))
+            Body::AnswerFailed { error, retried: true, .. } => {
+                let text = self.outage.told(error);
+                self.mark(Level::Error, &text)
+            }
+            Body::AnswerFailed { error, retried: false, .. } => {
+                self.mark(Level::Error, &format!("the answer failed: {error}"))
             }
             Body::CallStarted { call, tool, input, plan } => {
                 let title = plan.as_ref().map(|plan| plan.title.as_str());
@@ -543,6 +551,22 @@ fn text_of(parts: &[Part]) -> String {
         })
         .collect();
     texts.join("\n")
+}
+
+/// A request that gets no answer, of which people hear once why, and then only when it is sent again.
+#[derive(Default)]
+pub struct Outage(String);
+
+impl Outage {
+    /// What to say of an error behind which the request is sent again.
+    pub fn told(&mut self, error: &str) -> String {
+        let (why, next) = error.rsplit_once('\n').unwrap_or((error, ""));
+        if why == self.0 {
+            return format!("still no answer: {next}");
+        }
+        why.clone_into(&mut self.0);
+        format!("no answer yet: {error}")
+    }
 }
 
 /// Says on standard error what has to be said beside the calls, to the end of the session's events.

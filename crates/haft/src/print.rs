@@ -15,7 +15,7 @@ use crate::{
     cli::{Output, Start},
     core::{Core, now},
     exit::{Ending, Failure, print_data, println_json, say, say_view},
-    face::{self, Style, View},
+    face::{self, Outage, Style, View},
     input,
 };
 
@@ -37,6 +37,7 @@ struct Result {
     end: Option<TurnEnd>,
     /// What went wrong although the turn came to its end, as it was told.
     trouble: Option<String>,
+    outage: Outage,
 }
 
 /// Runs once.
@@ -203,6 +204,7 @@ impl Result {
                 self.text.push_str(text);
             }
             Body::AnswerEnded { usage, stop, .. } => {
+                self.outage = Outage::default();
                 self.usage.add(*usage);
                 self.steps += 1;
                 // What was paused goes on in the next answer.
@@ -211,7 +213,7 @@ impl Result {
                 }
             }
             Body::AnswerFailed { error, retried: true, .. } => {
-                say(&format!("haft: no answer yet: {}", face::sentence(error)));
+                say(&format!("haft: {}", face::sentence(&self.outage.told(error))));
                 self.text.clear();
                 self.part = None;
             }

@@ -125,8 +125,7 @@ async fn before_any_success_only_an_address_that_cannot_be_reached_ends_soon() {
             assert_eq!(end.is_none(), waits_on, "{error:?} {beyond:?} {end:?}");
             let Some(end) = end else { continue };
             assert_eq!(server.now(), seconds, "{error:?}");
-            let check = "Check the address of the server";
-            assert_eq!(end.to_string().contains(check), seconds == 10, "{end}");
+            assert!(end.to_string().contains(&format!("times in {seconds} s")), "{end}");
         }
     }
 }

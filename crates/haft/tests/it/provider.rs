@@ -237,3 +237,103 @@ fn a_server_that_cannot_be_one_is_a_wrong_call() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("OPENAI_API_KEY") && !ran.err.contains("den"), "{ran:?}");
 }
+
+#[test]
+fn each_wrong_server_says_what_is_wrong_and_what_to_do() {
+    let json = "application/json";
+    for (status, kind, body, wanted) in [
+        (200, "text/html", "<html>Sign in</html>", &["An event stream was expected", "URL"][..]),
+        (302, "text/html", "", &["Redirects are not followed", "URL"]),
+        (401, json, "{\"error\":{\"message\":\"bad key\"}}", &["bad key", "Check the key in KEY"]),
+        (402, json, "{\"error\":{\"message\":\"pay\"}}", &["pay", "Check the account", "KEY"]),
+        (
+            404,
+            json,
+            "{\"error\":{\"message\":\"no such\"}}",
+            &["Check the model's name (\"mock-1\")", "URL"],
+        ),
+        (407, "text/plain", "who?", &["The proxy wants a name and a password", "HTTPS_PROXY"]),
+        (413, "text/html", "<html>big</html>", &["too long for the model", "begin a new session"]),
+    ] {
+        for wire in WIRES {
+            let world = World::new();
+            let mock = Mock::with(move |_, _| HttpResponse::new(status, kind, body));
+            let ran = ask(&world, wire, &mock);
+            assert_eq!((ran.code, mock.requests().len()), (Some(1), 1), "{status} {ran:?}");
+            for word in wanted {
+                let word =
+                    word.replace("URL", wire.url_variable()).replace("KEY", wire.key_variable());
+                assert!(ran.err.contains(&word), "{status}: {word}: {}", ran.err);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_proxy_that_wants_a_password_is_told_once() {
+    let world = World::new();
+    let proxy = Mock::with(|_, _| HttpResponse::new(407, "text/plain", "who?"));
+    let url = "https://llm.example/v1";
+    let mut command = Wire::OpenAi.haft(&world, url, &["-p", "hi"]);
+    command.env("HTTPS_PROXY", proxy.url());
+    let ran = finish(command, &Input::Nothing);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("http://NAME:PASSWORD@HOST:PORT"), "{ran:?}");
+    assert!(!ran.err.contains("no answer yet"), "{ran:?}");
+}
+
+#[test]
+fn a_model_that_cannot_be_one_says_where_it_was_set_and_what_is_near() {
+    let world = World::new();
+    for (name, wanted) in [
+        ("openai//m", "there is a slash too much, did you mean \"openai/m\"?"),
+        ("anthropic/a/b", "there is a slash too much, did you mean \"anthropic/b\"?"),
+        ("olama/llama3", "did you mean \"ollama/llama3\"?"),
+        ("gemini-2.5-pro", "did you mean \"gemini/gemini-2.5-pro\"?"),
+    ] {
+        let ran = world.run(&["-p", "hi", "--model", name]);
+        assert!(ran.code == Some(2) && ran.err.contains("--model: "), "{ran:?}");
+        assert!(ran.err.contains(wanted), "{ran:?}");
+    }
+    for (settings, wanted) in [
+        ("model = 3\n", "settings.toml:1: model: 3 does not fit, wanted: a text"),
+        (
+            "[model]\nretry_seconds = \"x\"\n",
+            "settings.toml:2: model.retry_seconds: \"x\" does not fit",
+        ),
+        ("[providers.a]\nwire = \"x\"\n", "settings.toml:2: providers.a.wire: \"x\" does not fit"),
+        ("model = \"a/x\"\n[providers.a]\n", "providers.a.address is \"\", which is no address"),
+        (
+            "model = \"a/x\"\n[providers.a]\nkey_variable = \"FOO\"\n",
+            "names end with _KEY or _TOKEN",
+        ),
+    ] {
+        world.settings(settings);
+        let ran = world.run(&["-p", "hi"]);
+        assert!(ran.code == Some(2) && ran.err.contains(wanted), "{settings}: {ran:?}");
+    }
+}
+
+#[test]
+fn what_there_is_is_said_where_no_model_is_chosen() {
+    let world = World::new();
+    let mut command = world.haft(&["-p", "hi"]);
+    command.env("GROQ_API_KEY", CANARY);
+    let ran = finish(command, &Input::Nothing);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.contains("Found: GROQ_API_KEY is set: --model groq/NAME"), "{ran:?}");
+    assert!(!ran.err.contains(CANARY), "{ran:?}");
+    // A server of this machine is found, too.
+    let mock = Mock::with(|_, _| {
+        HttpResponse::new(
+            200,
+            "application/json",
+            "{\"data\":[{\"id\":\"llama3\"},{\"id\":\"qwen\"}]}",
+        )
+    });
+    let port = mock.url().rsplit(':').next().unwrap().to_owned();
+    world.settings(&format!("[providers.near]\naddress = \"http://localhost:{port}/v1\"\n"));
+    let ran = world.run(&["-p", "hi"]);
+    assert!(ran.err.contains("(near: llama3, qwen): --model near/llama3"), "{ran:?}");
+    assert_eq!(mock.requests()[0].target, "/v1/models");
+}
