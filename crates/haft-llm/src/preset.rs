@@ -91,7 +91,9 @@ impl Preset {
 
     /// Whether it is a server of this machine, as far as its own address tells.
     pub fn is_local(&self) -> bool {
-        self.address.starts_with("http://localhost:")
+        ["http://localhost:", "http://127.0.0.1:"]
+            .iter()
+            .any(|start| self.address.starts_with(start))
     }
 }
 

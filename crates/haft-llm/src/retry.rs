@@ -399,7 +399,7 @@ mod tests {
         assert!(policy.pause(first(60_000), &busy(None)).is_some(), "who answers so is there");
         assert!(policy.pause(after(3, 60_000), &lost).is_some(), "it answered before");
         let told = policy.explained(first(10_000), lost).to_string();
-        assert!(told.contains("Check the address"), "{told}");
+        assert!(told.contains("tried 3 times in 10 s"), "{told}");
         for error in [
             LlmError::TooLong("t".into()),
             LlmError::Config("c".into()),

@@ -27,9 +27,9 @@ use crate::{
 
 /// How long a shell that has read all that it was given, and prints nothing, may take to say that
 /// it is done: what says so was written before the last of that was read.
-const QUIET: Duration = Duration::from_millis(600);
+const QUIET: Duration = Duration::from_millis(1_500);
 /// How long it may take where something goes on printing.
-const DEAF: Duration = Duration::from_secs(3);
+const DEAF: Duration = Duration::from_secs(10);
 /// How often it is looked at whether it has.
 const LOOK: Duration = Duration::from_millis(200);
 /// Longest name.

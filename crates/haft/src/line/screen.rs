@@ -120,7 +120,8 @@ impl Screen {
 
     /// Columns for a sign of life; none where it cannot be shown, or something else stands in the row.
     pub fn status_room(&self) -> Option<usize> {
-        let free = matches!(self.row, Row::Words(true) | Row::Status(_));
+        // A line that is empty again gives its row away.
+        let free = self.is_prompt() || matches!(self.row, Row::Words(true) | Row::Status(_));
         let width = usize::from(self.width());
         (self.terminal && !self.dumb && free && width > 20).then(|| width - 1)
     }

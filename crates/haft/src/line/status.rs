@@ -156,7 +156,7 @@ mod tests {
         }
         assert_eq!(
             status.text(at(41), 30).unwrap(),
-            "waiti\u{2026} \u{b7} 2 s \u{b7} Ctrl-C stops"
+            "waiting \u{2026} \u{b7} 2 s \u{b7} Ctrl-C stops"
         );
     }
 }

@@ -1,5 +1,7 @@
 //! Providers that are not as they should be: each failure says what is wrong and what to do.
 
+use std::io::{Read as _, Write as _};
+
 use haft_testkit::http::{HttpResponse, Step};
 use serde_json::json;
 
@@ -296,7 +298,7 @@ fn a_model_that_cannot_be_one_says_where_it_was_set_and_what_is_near() {
         assert!(ran.err.contains(wanted), "{ran:?}");
     }
     for (settings, wanted) in [
-        ("model = 3\n", "settings.toml:1: model: 3 does not fit, wanted: a text"),
+        ("model = 3\n", "settings.toml:1: model.name: 3 does not fit, wanted: text in quotes"),
         (
             "[model]\nretry_seconds = \"x\"\n",
             "settings.toml:2: model.retry_seconds: \"x\" does not fit",
@@ -324,16 +326,18 @@ fn what_there_is_is_said_where_no_model_is_chosen() {
     assert!(ran.err.contains("Found: GROQ_API_KEY is set: --model groq/NAME"), "{ran:?}");
     assert!(!ran.err.contains(CANARY), "{ran:?}");
     // A server of this machine is found, too.
-    let mock = Mock::with(|_, _| {
-        HttpResponse::new(
-            200,
-            "application/json",
-            "{\"data\":[{\"id\":\"llama3\"},{\"id\":\"qwen\"}]}",
-        )
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let asked = std::thread::spawn(move || {
+        let (mut client, _) = server.accept().unwrap();
+        let mut request = [0; 4096];
+        let length = client.read(&mut request).unwrap();
+        let answer = "HTTP/1.0 200 OK\r\n\r\n{\"data\":[{\"id\":\"llama3\"},{\"id\":\"qwen\"}]}";
+        client.write_all(answer.as_bytes()).unwrap();
+        String::from_utf8_lossy(&request[..length]).into_owned()
     });
-    let port = mock.url().rsplit(':').next().unwrap().to_owned();
-    world.settings(&format!("[providers.near]\naddress = \"http://localhost:{port}/v1\"\n"));
+    world.settings(&format!("[providers.near]\naddress = \"http://127.0.0.1:{port}/v1\"\n"));
     let ran = world.run(&["-p", "hi"]);
     assert!(ran.err.contains("(near: llama3, qwen): --model near/llama3"), "{ran:?}");
-    assert_eq!(mock.requests()[0].target, "/v1/models");
+    assert!(asked.join().unwrap().starts_with("GET /v1/models HTTP/1.0\r\n"));
 }
