@@ -183,6 +183,69 @@ pub fn string(text: &str) -> String {
     out
 }
 
+/// What Python's `json` writes for numbers that JSON does not have, the longest one first.
+const NO_NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+
+/// Puts something else in the place of each `NaN`, `Infinity` and `-Infinity` that stands as a
+/// value; what stands in strings, and what only looks alike, stays.
+pub fn without_no_numbers<'t>(text: &'t str, instead: impl Fn(&str) -> String) -> Cow<'t, str> {
+    let bytes = text.as_bytes();
+    let (mut out, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(found) = memchr::memchr3(b'"', b'N', b'I', &bytes[at..]) {
+        let start = at + found;
+        if bytes[start] == b'"' {
+            at = string_end(bytes, start);
+            continue;
+        }
+        let start = start - usize::from(start > 0 && bytes[start - 1] == b'-');
+        let word = NO_NUMBERS.into_iter().find(|word| bytes[start..].starts_with(word.as_bytes()));
+        let Some(word) = word.filter(|word| stands_alone(bytes, start, start + word.len())) else {
+            at += found + 1;
+            continue;
+        };
+        out.push_str(&text[copied..start]);
+        out.push_str(&instead(word));
+        at = start + word.len();
+        copied = at;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// JSON as Python writes it as JSON of the same length, so that spans of one are spans of the
+/// other: a number stands where there was none. Only to find places, never to be kept.
+pub fn for_spans(text: &str) -> Cow<'_, str> {
+    without_no_numbers(text, |word| {
+        let (sign, rest) = if word.starts_with('-') { ("-", &word[1..]) } else { ("", word) };
+        format!("{sign}0.{}", "0".repeat(rest.len() - 2))
+    })
+}
+
+/// Where the string that begins at a quote ends.
+fn string_end(bytes: &[u8], quote: usize) -> usize {
+    let mut at = quote + 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+/// Reports whether what is around a word lets it be a value.
+fn stands_alone(bytes: &[u8], start: usize, end: usize) -> bool {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    let before = bytes[..start].iter().rfind(|byte| !blank(byte));
+    let after = bytes[end..].iter().find(|byte| !blank(byte));
+    matches!(before, None | Some(b'[' | b':' | b','))
+        && matches!(after, None | Some(b',' | b']' | b'}'))
+}
+
 /// A pass over the text.
 struct Scan<'t, 'p> {
     text: &'t str,
@@ -512,6 +575,54 @@ mod tests {
         assert_eq!(span(&deep, &[]), Err(JsonSpanError::Deep { offset: DEPTH }));
         let fine = format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH));
         assert_eq!(span(&fine, &[]), Ok(0..2 * DEPTH));
+    }
+
+    #[test]
+    fn numbers_of_python_are_seen_where_values_stand_and_nowhere_else() {
+        for (text, want) in [
+            ("NaN", "<NaN>"),
+            ("[NaN, Infinity,-Infinity ]", "[<NaN>, <Infinity>,<-Infinity> ]"),
+            ("{\"NaN\": NaN, \"b\":\r\n Infinity}", "{\"NaN\": <NaN>, \"b\":\r\n <Infinity>}"),
+            ("[\"a \\\" , NaN,\", \"\\\\\", NaN]", "[\"a \\\" , NaN,\", \"\\\\\", <NaN>]"),
+        ] {
+            assert_eq!(without_no_numbers(text, |word| format!("<{word}>")), want);
+            let plain = for_spans(text);
+            assert_eq!(plain.len(), text.len());
+            assert!(span(&plain, &[]).is_ok(), "{plain}");
+        }
+        for text in [
+            "[1NaN]",
+            "[NaN1]",
+            "[-NaN]",
+            "[+Infinity]",
+            "[- Infinity]",
+            "[nan]",
+            "[NAN]",
+            "[Inf]",
+            "[NaNNaN]",
+            "{NaN: 1}",
+            "[1 NaN]",
+            "[NaN NaN]",
+            "[\"NaN",
+            "[--Infinity]",
+            "[xNaN]",
+            "[NaN.0]",
+            "[\u{e4}NaN]",
+            "N",
+            "I",
+            "-I",
+            "-",
+            "\"\\",
+        ] {
+            assert_eq!(for_spans(text), text);
+            assert!(span(text, &[]).is_err(), "{text}");
+        }
+        for text in ["", "[1.5]", "\"NaN\"", "[\"x, NaN, y\"]"] {
+            assert!(matches!(for_spans(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+        // What else is wrong is found where it stands.
+        let error = span(&for_spans("[NaN,\n Infinity, x]"), &[]).unwrap_err();
+        assert!(error.to_string().contains("line 2, column 12"), "{error}");
     }
 
     #[test]

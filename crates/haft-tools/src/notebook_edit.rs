@@ -245,7 +245,7 @@ impl Work {
         let shown = cx.place.shown(&at.real).into_owned();
         let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
         let before = Hash::of(&old);
-        if !is_named_one(&shown) && serde_json::from_slice::<IgnoredAny>(&old).is_err() {
+        if !is_named_one(&shown) && json(&old).is_err() {
             return Err(ToolError::new(format!("{shown} is no notebook: it is no JSON"))
                 .hint("Use edit for other files that are text.")
                 .into());
@@ -335,9 +335,13 @@ pub(crate) fn is_named_one(shown: &str) -> bool {
     shown.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("ipynb"))
 }
 
-/// Reports why bytes are no JSON.
+/// Reports why bytes are no JSON of a notebook, in which Python's NaN may stand.
 pub(crate) fn json(bytes: &[u8]) -> serde_json::Result<IgnoredAny> {
-    serde_json::from_slice(bytes.strip_prefix(MARK).unwrap_or(bytes))
+    let bytes = bytes.strip_prefix(MARK).unwrap_or(bytes);
+    match std::str::from_utf8(bytes) {
+        Ok(text) => serde_json::from_str(&haft_text::json::for_spans(text)),
+        Err(_) => serde_json::from_slice(bytes),
+    }
 }
 
 /// The cells of a notebook, for who looks for one.

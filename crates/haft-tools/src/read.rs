@@ -525,7 +525,7 @@ impl Read {
                 let bytes = files::whole_or(source.fs, source.at, limit, shown, instead).await?;
                 let hash = haft_types::Hash::of(&bytes);
                 let pictures = input.limit.is_some_and(|limit| limit <= readers::PICTURED);
-                let task = readers::pdf::Task { wanted, pictures };
+                let task = readers::pdf::Task { wanted, pictures, vision: cx.vision() };
                 let rendered =
                     readers::pdf::render(&self.pdf, bytes, task, &found.shown, &cx.stop).await?;
                 Some((rendered, Some(hash)))

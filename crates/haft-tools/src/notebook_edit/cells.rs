@@ -19,6 +19,8 @@ const NAMED: usize = 30;
 /// A notebook as its text.
 pub(super) struct Notebook<'t> {
     pub text: &'t str,
+    /// The same in strict JSON, only to find spans in.
+    plain: Cow<'t, str>,
     /// The members of the whole.
     pub top: Vec<Member>,
     /// The list of cells with its brackets.
@@ -46,7 +48,8 @@ impl<'t> Notebook<'t> {
                  \"nbformat_minor\": 5}, then insert its cells.",
             ));
         }
-        let top = json::members(text, &[]).map_err(|error| refused(error, shown))?;
+        let plain = json::for_spans(text);
+        let top = json::members(&plain, &[]).map_err(|error| refused(error, shown))?;
         let value = |name: &str| {
             let member = top.iter().rfind(|member| member.name == name)?;
             text.get(member.value.clone())
@@ -70,17 +73,17 @@ impl<'t> Notebook<'t> {
             }
         }
         let path = [Key::Name("cells")];
-        let list = json::span(text, &path).map_err(|_| no_notebook("it has no cells"))?;
+        let list = json::span(&plain, &path).map_err(|_| no_notebook("it has no cells"))?;
         let cells =
-            json::elements(text, &path).map_err(|_| no_notebook("its cells are no list"))?;
+            json::elements(&plain, &path).map_err(|_| no_notebook("its cells are no list"))?;
         let with_ids = number("nbformat_minor").is_some_and(|minor| minor >= 5);
-        Ok(Self { text, top, list, cells, with_ids })
+        Ok(Self { text, plain, top, list, cells, with_ids })
     }
 
     /// The cell at an index from 0.
     pub fn cell(&self, index: usize) -> Option<Cell<'t>> {
         let span = self.cells.get(index)?.clone();
-        let mut members = json::members(&self.text[span.clone()], &[]).ok()?;
+        let mut members = json::members(&self.plain[span.clone()], &[]).ok()?;
         for member in &mut members {
             for range in [&mut member.key, &mut member.value] {
                 *range = range.start + span.start..range.end + span.start;
@@ -207,7 +210,7 @@ impl<'t> Cell<'t> {
         if let Some(whole) = json::unquoted(value) {
             return whole.into_owned();
         }
-        let lines = json::elements(value, &[]).unwrap_or_default();
+        let lines = json::elements(&json::for_spans(value), &[]).unwrap_or_default();
         lines.into_iter().filter_map(|line| json::unquoted(&value[line])).collect()
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn source(new: &str, old: Option<&str>, cell: &Layout) -> String {
     if old.starts_with('"') {
         return json::string(new);
     }
-    let spans = json::elements(old, &[]).unwrap_or_default();
+    let spans = json::elements(&json::for_spans(old), &[]).unwrap_or_default();
     let known: HashMap<_, _> = spans
         .iter()
         .filter_map(|span| Some((json::unquoted(&old[span.clone()])?, &old[span.clone()])))

@@ -19,6 +19,8 @@ use crate::words;
 pub(crate) const FILE: u64 = 32 * 1024 * 1024;
 /// Most characters of one output.
 const OUTPUT: usize = 10_000;
+/// A name that no program gives to anything: a noncharacter.
+const MARK: char = '\u{fdd0}';
 /// Most pictures of one answer.
 const PICTURES: usize = 10;
 
@@ -53,7 +55,9 @@ pub(crate) fn render(
     shown: &str,
 ) -> Result<Option<Rendered>, ToolError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    let Ok(notebook) = serde_json::from_slice::<Notebook<'_>>(bytes) else { return Ok(None) };
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(None) };
+    let text = haft_text::json::without_no_numbers(text, marked);
+    let Ok(notebook) = serde_json::from_str::<Notebook<'_>>(&text) else { return Ok(None) };
     let cells = match (notebook.cells, notebook.worksheets) {
         (Some(cells), _) => cells,
         (None, Some(sheets)) => sheets.into_iter().flat_map(|sheet| sheet.cells).collect(),
@@ -263,13 +267,29 @@ fn half(text: &str) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..0xE000).contains(unit))
 }
 
+/// What stands for a number that JSON does not have: no value of a notebook, and no text either.
+fn marked(word: &str) -> String {
+    format!("{{\"{MARK}\":\"{word}\"}}")
+}
+
+/// JSON with numbers that JSON does not have as they stood in the file.
+fn unmarked(value: &Value) -> String {
+    let text = value.to_string();
+    if !text.contains(MARK) {
+        return text;
+    }
+    ["NaN", "Infinity", "-Infinity"]
+        .into_iter()
+        .fold(text, |text, word| text.replace(&marked(word), word))
+}
+
 /// A text, which notebooks keep whole or as a list of lines.
 fn joined(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
         Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect::<String>().into(),
         Value::Null => Cow::Borrowed(""),
-        other => Cow::Owned(other.to_string()),
+        other => Cow::Owned(unmarked(other)),
     }
 }
 
@@ -317,6 +337,25 @@ mod tests {
         assert_eq!(rendered.text, "--- cell 1: code, run 2 ---\nx\n--- cell 1: result ---\n42\n");
         let wanted = Wanted { first: 1, count: 1, room: 9 };
         for none in ["", "{}", "{\"cells\": 7}", "[]", "{\"cells\": [", "\u{feff}{"] {
+            assert!(render(none.as_bytes(), wanted, "a").unwrap().is_none(), "{none}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_json_does_not_have_are_read_and_shown() {
+        let cells = r#"{"metadata": {"loss": NaN}, "cells": [
+            {"cell_type": "code", "metadata": {"a": [-Infinity]}, "source": "x = NaN", "outputs": [
+                {"output_type": "display_data", "data": {
+                    "application/json": {"a": [NaN, Infinity, -Infinity, "NaN", 1]}}},
+                {"output_type": "stream", "text": ["a, NaN, b\n", NaN]}]}]}"#;
+        let wanted = Wanted { first: 1, count: 9, room: 1000 };
+        let rendered = render(cells.as_bytes(), wanted, "a.ipynb").unwrap().unwrap();
+        assert_eq!(
+            rendered.text,
+            "--- cell 1: code ---\nx = NaN\n--- cell 1: result ---\n\
+             {\"a\":[NaN,Infinity,-Infinity,\"NaN\",1]}\n--- cell 1: stdout ---\na, NaN, b\n"
+        );
+        for none in [r#"{"cells": [nan]}"#, r#"{"cells": [-NaN]}"#, r#"{"cells": [NaN}"#] {
             assert!(render(none.as_bytes(), wanted, "a").unwrap().is_none(), "{none}");
         }
     }

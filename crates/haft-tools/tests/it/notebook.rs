@@ -691,3 +691,47 @@ async fn edit_leaves_a_notebook_json_and_names_the_cell() {
     let input = json!({"path": "a.ipynb", "edits": [{"old_text": "[}", "new_text": "[]"}]});
     done(&world, "edit", input).await;
 }
+
+#[tokio::test]
+async fn numbers_that_json_does_not_have_are_read_and_kept() {
+    let with = NOTEBOOK
+        .replace(
+            "{\"tags\": [ 1.50e+3 ]}",
+            "{\"tags\": [ NaN,Infinity , -Infinity ], \"NaN\": \"NaN\"}",
+        )
+        .replace("\"metadata\": {\"big\"", "\"metadata\": {\"loss\": NaN, \"big\"")
+        .replace("\"# Title\"", "\"# Title, NaN, Infinity\"");
+    for world in both(&[("a.ipynb", with.as_bytes())]) {
+        let text = done(&world, "read", json!({"path": "a.ipynb"})).await;
+        assert!(text.contains("# Title, NaN, Infinity") && text.contains("print(1 + 1)"), "{text}");
+        let input = json!({"path": "a.ipynb", "cell_id": "intro", "new_source": "# NaN"});
+        done(&world, "notebook_edit", input).await;
+        let want = with.replace("# Title, NaN, Infinity", "# NaN");
+        assert_eq!(content(&world, "a.ipynb").await, want);
+        let input = json!({"path": "a.ipynb", "cell": 2, "edit_mode": "insert", "new_source": "x"});
+        done(&world, "notebook_edit", input).await;
+        let input = json!({"path": "a.ipynb", "cell": 3, "edit_mode": "delete"});
+        done(&world, "notebook_edit", input).await;
+        assert_eq!(content(&world, "a.ipynb").await, want);
+        // The other tools that keep notebooks whole take it as one, too.
+        let edits = json!([{"old_text": "\"# NaN\"", "new_text": "\"# a"}]);
+        let text = failed(&world, "edit", json!({"path": "a.ipynb", "edits": edits})).await;
+        assert!(text.contains("JSON"), "{text}");
+        assert_eq!(content(&world, "a.ipynb").await, want);
+    }
+}
+
+#[tokio::test]
+async fn what_only_looks_like_such_a_number_is_refused_where_it_stands() {
+    for (bad, column) in [("nan", 25), ("1NaN", 26), ("-NaN", 26), ("NaN1", 25), ("- Infinity", 26)]
+    {
+        let with = NOTEBOOK.replace("[ 1.50e+3 ]", bad);
+        let world = memory(&[("a.ipynb", with.as_bytes())]);
+        let expect = hash(with.as_bytes());
+        let input = json!({
+            "path": "a.ipynb", "cell": 1, "new_source": "x", "expect": expect});
+        let text = failed(&world, "notebook_edit", input).await;
+        assert!(text.contains(&format!("line 15, column {column}.")), "{bad}: {text}");
+        assert_eq!(content(&world, "a.ipynb").await, with);
+    }
+}

@@ -477,6 +477,73 @@ trailer<</Root 1 0 R>>
         }
     }
 
+    /// A document with these texts, a page each; `differences` are names of its font's glyphs.
+    fn with_font(differences: &str, pages: &[&str]) -> String {
+        use std::fmt::Write as _;
+        let kids: String = (0..pages.len()).map(|page| format!("{} 0 R ", 10 + page)).collect();
+        let mut out = format!(
+            "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages\
+             /Kids[{kids}]/Count {}/MediaBox[0 0 400 200]>>endobj\n3 0 obj<</Type/Font/Subtype\
+             /Type1/BaseFont/Helvetica/Encoding<</Differences[{differences}]>>>>endobj\n",
+            pages.len()
+        );
+        for (index, text) in pages.iter().enumerate() {
+            let content = format!("BT /F 12 Tf 10 100 Td ({text}) Tj ET");
+            let (page, stream) = (10 + index, 40 + index);
+            write!(
+                out,
+                "{page} 0 obj<</Type/Page/Parent 2 0 R/Contents {stream} 0 R/Resources<</Font\
+                 <</F 3 0 R>>>>>>endobj\n{stream} 0 obj<</Length {}>>stream\n{content}\n\
+                 endstream endobj\n",
+                content.len()
+            )
+            .unwrap();
+        }
+        out + "trailer<</Root 1 0 R>>\n%%EOF\n"
+    }
+
+    #[tokio::test]
+    async fn a_page_whose_font_gives_no_characters_says_so() {
+        // Capitals are glyphs without a character, or with one for private use.
+        let unmapped: String = ('A'..='Z').map(|name| format!("/glyph.own{name}x")).collect();
+        let private: String = (0..26).map(|at| format!("/uniE0{at:02X}")).collect();
+        let soup = "has no text that can be read: its font gives no characters; ";
+        for names in [unmapped, private] {
+            let pages = [
+                "ABCDEFG HIJKLMNOP QRSTUVW",
+                "words that can be read",
+                "words A that B can be read",
+                "THIS is soup MOSTLY",
+                "more words than SOUP here",
+            ];
+            let document = with_font(&format!("65 {names}"), &pages);
+            let world = memory(&[("soup.pdf", document.as_bytes())]);
+            let outcome = world.call("read", json!({"path": "soup.pdf"})).await;
+            fits(&world, "read", &outcome);
+            let text = outcome.joined_text();
+            let of = |page: usize| {
+                let text = text.split(&format!("--- page {page} ---\n")).nth(1).unwrap();
+                text.split("--- page").next().unwrap()
+            };
+            for page in [1, 4] {
+                let want = format!("[page {page} {soup}look at its image]\n");
+                assert!(of(page).starts_with(&want), "{page}: {text}");
+                assert!(!of(page).contains(['\u{fffd}', '\u{e000}', '\u{e001}']), "{text}");
+            }
+            assert_eq!(of(2).trim_end(), "words that can be read");
+            assert!(of(3).starts_with("words ") && of(3).contains("can be read"), "{text}");
+            assert!(of(5).starts_with("more words than "), "{text}");
+            assert!(!of(3).contains("no text") && !of(5).contains("no text"), "{text}");
+            assert_eq!(pictures(&outcome), 2, "of the pages without text alone");
+            assert!(text.contains("the images are of page 1, page 4;"), "{text}");
+        }
+        // A font whose glyphs have names of letters is none of that.
+        let document = with_font("65 /a/b/c", &["ABC ABC ABC"]);
+        let world = memory(&[("named.pdf", document.as_bytes())]);
+        let text = done(&world, "read", json!({"path": "named.pdf"})).await;
+        assert!(text.contains("abc abc abc"), "{text}");
+    }
+
     #[tokio::test]
     async fn a_document_that_was_cut_is_not_told_as_whole() {
         let report = file("report.pdf");

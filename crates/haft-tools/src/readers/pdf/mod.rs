@@ -45,6 +45,8 @@ pub(crate) struct Task {
     pub(crate) wanted: Wanted,
     /// Whether pictures are wanted of pages that have text.
     pub(crate) pictures: bool,
+    /// Whether the model sees pictures.
+    pub(crate) vision: bool,
 }
 
 /// What the reading of a document tells, in this order; a page comes after its picture.

@@ -78,11 +78,14 @@ pub(super) fn tell(
         let index = usize::try_from(next - 1).unwrap_or(usize::MAX);
         let Some(page) = all.get(index) else { break };
         let found = text(page, &interpreter, task.wanted.room, is_over);
-        let scanned = found.readable() < SCANNED;
+        let soup = found.is_soup();
+        let scanned = soup || found.readable() < SCANNED;
         let wanted = (scanned || task.pictures) && drawings < PICTURES;
         let drawing = if wanted && found.pixels() <= PIXELS { drawn(page, &cache) } else { None };
-        let mut said = format!("--- page {next} ---\n{}", found.into_text());
-        if scanned && drawing.is_none() {
+        let sees = task.vision.then_some(drawing.is_some());
+        let shown = if soup { soup_of(next, sees) } else { found.into_text() };
+        let mut said = format!("--- page {next} ---\n{shown}");
+        if scanned && !soup && drawing.is_none() {
             said.push_str("[no text was found on this page; read it alone to see it]\n");
         }
         done.take(&said, Vec::new(), task.wanted);
@@ -93,6 +96,17 @@ pub(super) fn tell(
         tell(Told::Page(said))?;
     }
     tell(Told::Done)
+}
+
+/// What is told in the place of characters that mean nothing, and whether the model sees the page
+/// here, where it sees any.
+fn soup_of(page: u64, sees: Option<bool>) -> String {
+    let way_on = match sees {
+        Some(true) => "look at its image",
+        Some(false) => "read it alone to see it as an image",
+        None => "a program for character recognition (OCR) can read it, such as ocrmypdf",
+    };
+    format!("[page {page} has no text that can be read: its font gives no characters; {way_on}]\n")
 }
 
 /// The text of a page.

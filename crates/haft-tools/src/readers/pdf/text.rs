@@ -33,6 +33,8 @@ pub(super) struct Text<Look> {
     room: usize,
     end: Option<End>,
     readable: usize,
+    /// Glyphs of which the font says no character.
+    unnamed: usize,
     pixels: u64,
     /// Called for everything that is shown, so that it can end it.
     look: Look,
@@ -41,12 +43,17 @@ pub(super) struct Text<Look> {
 impl<Look: Fn()> Text<Look> {
     /// Text of at most about `room` bytes.
     pub(super) const fn new(room: usize, look: Look) -> Self {
-        Self { out: String::new(), room, end: None, readable: 0, pixels: 0, look }
+        Self { out: String::new(), room, end: None, readable: 0, unnamed: 0, pixels: 0, look }
     }
 
     /// How many characters it has that can be read.
     pub(super) const fn readable(&self) -> usize {
         self.readable
+    }
+
+    /// Reports whether most of what it shows has no characters: what came out of it is no text.
+    pub(super) const fn is_soup(&self) -> bool {
+        self.unnamed > self.readable
     }
 
     /// Pixels of the biggest image.
@@ -87,10 +94,13 @@ impl<Look: Fn()> Text<Look> {
             let blank = character.is_whitespace();
             if blank && !self.out.ends_with([' ', '\n']) {
                 self.out.push(' ');
-            } else if !blank && !character.is_control() {
-                self.out.push(character);
-                let private = matches!(character, '\u{e000}'..='\u{f8ff}');
-                self.readable += usize::from(!private && character != char::REPLACEMENT_CHARACTER);
+            } else if !blank {
+                if !character.is_control() {
+                    self.out.push(character);
+                }
+                let says = !character.is_control() && !is_unnamed(character);
+                self.readable += usize::from(says);
+                self.unnamed += usize::from(!says);
             }
         }
     }
@@ -153,4 +163,12 @@ impl<'a, Look: Fn()> Device<'a> for Text<Look> {
     fn pop_clip(&mut self) {}
 
     fn pop_transparency_group(&mut self) {}
+}
+
+/// Reports whether a character means nothing outside of its font: those for private use, U+FFFD and
+/// noncharacters.
+const fn is_unnamed(character: char) -> bool {
+    let code = character as u32;
+    matches!(code, 0xE000..=0xF8FF | 0xF_0000.. | 0xFFFD | 0xFDD0..=0xFDEF)
+        || code & 0xFFFE == 0xFFFE
 }
