@@ -1,3 +1,5 @@
+//! Blocks, inline marks and tables of Markdown as they are drawn, in pieces of every size.
+
 use super::*;
 
 fn terminal(color: bool) -> Terminal {
