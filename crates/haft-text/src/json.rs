@@ -188,7 +188,7 @@ const NO_NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 
 /// Puts something else in the place of each `NaN`, `Infinity` and `-Infinity` that stands as a
 /// value; what stands in strings, and what only looks alike, stays.
-pub fn without_no_numbers<'t>(text: &'t str, instead: impl Fn(&str) -> String) -> Cow<'t, str> {
+pub fn without_no_numbers(text: &str, instead: impl Fn(&str) -> String) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let (mut out, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(found) = memchr::memchr3(b'"', b'N', b'I', &bytes[at..]) {
@@ -219,7 +219,7 @@ pub fn without_no_numbers<'t>(text: &'t str, instead: impl Fn(&str) -> String) -
 /// other: a number stands where there was none. Only to find places, never to be kept.
 pub fn for_spans(text: &str) -> Cow<'_, str> {
     without_no_numbers(text, |word| {
-        let (sign, rest) = if word.starts_with('-') { ("-", &word[1..]) } else { ("", word) };
+        let (sign, rest) = word.strip_prefix('-').map_or(("", word), |rest| ("-", rest));
         format!("{sign}0.{}", "0".repeat(rest.len() - 2))
     })
 }

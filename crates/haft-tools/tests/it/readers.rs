@@ -480,7 +480,7 @@ trailer<</Root 1 0 R>>
     /// A document with these texts, a page each; `differences` are names of its font's glyphs.
     fn with_font(differences: &str, pages: &[&str]) -> String {
         use std::fmt::Write as _;
-        let kids: String = (0..pages.len()).map(|page| format!("{} 0 R ", 10 + page)).collect();
+        let kids = crate::repeated(0..pages.len(), |page| format!("{} 0 R ", 10 + page));
         let mut out = format!(
             "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages\
              /Kids[{kids}]/Count {}/MediaBox[0 0 400 200]>>endobj\n3 0 obj<</Type/Font/Subtype\
@@ -505,8 +505,8 @@ trailer<</Root 1 0 R>>
     #[tokio::test]
     async fn a_page_whose_font_gives_no_characters_says_so() {
         // Capitals are glyphs without a character, or with one for private use.
-        let unmapped: String = ('A'..='Z').map(|name| format!("/glyph.own{name}x")).collect();
-        let private: String = (0..26).map(|at| format!("/uniE0{at:02X}")).collect();
+        let unmapped = crate::repeated(0..26, |at| format!("/glyph.own{at}x"));
+        let private = crate::repeated(0..26, |at| format!("/uniE0{at:02X}"));
         let soup = "has no text that can be read: its font gives no characters; ";
         for names in [unmapped, private] {
             let pages = [
