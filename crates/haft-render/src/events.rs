@@ -52,39 +52,17 @@ pub fn outcome_text(outcome: &Outcome, took: u64) -> String {
         Status::TimedOut => format!("timed out after {took}"),
     };
     let text = outcome.joined_text();
-    let (first, _) = first_said(&text);
-    match first {
-        Some(line) if head.is_empty() => one_line(&line),
-        Some(line) => format!("{head}: {}", one_line(&line)),
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    match lines.next() {
+        Some(line) if head.is_empty() => one_line(line),
+        // It says only with the next one what is wrong.
+        Some(line) if line.ends_with(':') => {
+            let next = lines.next().unwrap_or_default();
+            format!("{head}: {}", one_line(&format!("{line} {}", next.trim_start_matches("- "))))
+        }
+        Some(line) => format!("{head}: {}", one_line(line)),
         None => head,
     }
-}
-
-/// What an outcome says behind that line; as it is.
-pub fn outcome_rest(outcome: &Outcome) -> String {
-    let text = outcome.joined_text();
-    let (_, rest) = first_said(&text);
-    rest.to_owned()
-}
-
-/// The line of a text that says what is wrong, and what stands behind it.
-fn first_said(text: &str) -> (Option<String>, &str) {
-    let mut rest = text.trim();
-    let mut next = || {
-        let (line, behind) = rest.split_once('\n').unwrap_or((rest, ""));
-        rest = behind.trim_start_matches(['\n', '\r']);
-        line.trim()
-    };
-    let line = match next() {
-        "" => return (None, ""),
-        // It says only with the next one what is wrong.
-        line if line.ends_with(':') => {
-            let next = next();
-            format!("{line} {}", next.trim_start_matches("- "))
-        }
-        line => line.to_owned(),
-    };
-    (Some(line), rest)
 }
 
 /// A text in one line of bounded length; its line ends and control characters become visible.

@@ -24,7 +24,7 @@ use haft_types::Detail;
 
 pub use self::{
     clean::{Sanitiser, clean, colours_only, exact, is_hidden, is_unseen, json},
-    events::{call_text, outcome_rest, outcome_text},
+    events::{call_text, outcome_text},
     markdown::Markdown,
     prose::Prose,
     question::{Extent, QuestionView},

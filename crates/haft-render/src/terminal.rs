@@ -13,7 +13,7 @@ use crate::{
     changes::{changed_words, made_visible},
     line::{Line, Page, Style, lines, split, width},
     listing, outcome_text,
-    units::{bytes, count},
+    units::{bytes, count, duration},
 };
 
 /// Most lines of how a command ended.
@@ -76,6 +76,17 @@ impl Terminal {
         };
         let mut page = Page::new(Room { lines: None, ..room });
         page.line(|line| line.with(style, &outcome_text(outcome, took)));
+        page.text(self.color)
+    }
+
+    /// How a call failed, with all that it says, its lines broken at blanks.
+    pub fn failure(&self, outcome: &Outcome, took: u64, room: Room) -> String {
+        let text = format!("failed in {}: {}", duration(took), outcome.joined_text());
+        let mut page = Page::new(room);
+        for (index, line) in lines(&text).enumerate() {
+            wrapped(line, if index == 0 { Style::Bad } else { Style::Plain }, &mut page);
+        }
+        page.fold(&self.hint);
         page.text(self.color)
     }
 

@@ -48,7 +48,7 @@ pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
     let model = model_of(&core.base, core.answered, start.print.is_none())?;
     let settings = &core.base.loaded.settings;
     let context = context(&core.base).await?;
-    let fresh = pinned(core, &model, &context);
+    let fresh = pinned(core, start, &model, &context);
     let (pinned, cause) = match core.pinned.clone() {
         // Nothing but the date is new: what was pinned stays.
         Some(old) if old.tools == fresh.tools && same_but_date(&old.system, &fresh.system) => {
@@ -118,12 +118,13 @@ pub fn announce(core: &Core, handle: &Handle, text: &str) {
     handle.send(Input::Notice { words, wake: false });
 }
 
-fn pinned(core: &Core, model: &Model, context: &Context) -> Pinned {
+fn pinned(core: &Core, start: &Start, model: &Model, context: &Context) -> Pinned {
     let specs: Vec<ToolSpec> =
         core.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
     let around = surroundings(&core.base);
     let secrets = &core.dispatcher.session.secrets;
-    let system = system(&core.dispatcher.tools, &context.files, &around);
+    let mut system = system(&core.dispatcher.tools, &context.files, &around);
+    system.extend(start.append_system_prompt.clone());
     Pinned {
         system: system.iter().map(|part| secrets.hide(part).into_owned()).collect(),
         tools: model.provider.encode_tools(&specs),

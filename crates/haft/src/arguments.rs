@@ -88,7 +88,9 @@ fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a s
     let len = word.chars().count();
     let near = names.filter(|name| name.len().abs_diff(len) <= 2 && len <= 40);
     let far = |name: &str| (strsim::damerau_levenshtein(word, name), name.len().abs_diff(len));
-    let near = near.map(|name| (far(name), name)).filter(|((far, _), _)| *far <= len / 3);
+    let near = near
+        .map(|name| (far(name), name))
+        .filter(|((far, _), name)| *far <= name.len().max(len) / 3);
     near.min_by_key(|(far, _)| *far).map(|(_, name)| name)
 }
 
@@ -107,6 +109,19 @@ pub fn suggested(mut error: clap::Error, arguments: &[OsString]) -> clap::Error 
         error.insert(ContextKind::SuggestedArg, ContextValue::String(meant));
     }
     error
+}
+
+/// Whether the output of a run was wanted as JSON, in arguments that are wrong.
+pub fn want_json(arguments: &[OsString]) -> bool {
+    let mut words = arguments.iter().filter_map(|word| word.to_str());
+    let is_json = |value: Option<&str>| value.is_some_and(|value| value.ends_with("json"));
+    while let Some(word) = words.next() {
+        let (flag, value) = word.split_once('=').map_or((word, None), |(flag, v)| (flag, Some(v)));
+        if ["--output", "--output-format"].contains(&flag) {
+            return is_json(value.or_else(|| words.next()));
+        }
+    }
+    false
 }
 
 #[cfg(test)]

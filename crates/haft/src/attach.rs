@@ -10,10 +10,14 @@ use haft_types::{Hash, Part, Place, Status};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::{exit::say, face::sentence};
+
 /// Most paths of one prompt.
 const MOST: usize = 20;
 /// How an attachment begins.
 const MARK: &str = "<attached ";
+/// What stands there in place of what could not be attached.
+const REFUSED: &str = "not attached: ";
 /// Signs behind a path that belong to the sentence.
 const PUNCTUATION: [char; 13] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"', '>', '*'];
 
@@ -76,7 +80,7 @@ pub async fn attached(
         let (_, outcome) = dispatcher.call(tool, json!({"path": path}), stop.clone()).await;
         if outcome.status != Status::Done {
             let why = outcome.joined_text();
-            parts.push(marked(path, &format!("not attached: {why}")));
+            parts.push(marked(path, &format!("{REFUSED}{path}: {why}")));
             continue;
         }
         let mut text = String::new();
@@ -103,9 +107,21 @@ pub async fn with_attached(
 ) -> Vec<Part> {
     let stop = CancellationToken::new();
     for text in typed {
-        parts.extend(attached(dispatcher, &named(text, &dispatcher.place), &stop).await);
+        for one in attached(dispatcher, &named(text, &dispatcher.place), &stop).await {
+            if let Some(why) = refused(&one) {
+                say(&format!("haft: {}", sentence(why)));
+            }
+            parts.push(one);
+        }
     }
     parts
+}
+
+/// Why something was not attached; none where it was.
+fn refused(part: &Part) -> Option<&str> {
+    let Part::Text { text } = part else { return None };
+    let body = text.split_once('\n')?.1;
+    body.starts_with(REFUSED).then(|| body.rsplit_once("\n</").map_or(body, |(body, _)| body))
 }
 
 /// Whether a part is no word of the person, but what they attached.

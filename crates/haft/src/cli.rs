@@ -13,7 +13,7 @@ Examples:
   haft tool grep --input '{\"pattern\": \"TODO\"}'   a tool without any model
 
 Keys come from ANTHROPIC_API_KEY and OPENAI_API_KEY; a model for good from HAFT_MODEL or from
-`model` in ~/.haft/settings.toml. Exit codes: 0 fine, 1 the run failed, 2 the call was wrong.";
+`model` in ~/.haft/settings.toml. Exit codes: 0 fine, 1 the run failed, 2 the call was wrong, 3 a call was denied (--fail-on-denied).";
 
 const TOOL_EXAMPLES: &str = "\
 Examples:
@@ -81,6 +81,12 @@ pub struct Start {
     /// With -p: say on standard error what goes on: calls, first lines of thinking, waits
     #[arg(long, requires = "print")]
     pub verbose: bool,
+    /// With -p: end with code 3 where a call was denied
+    #[arg(long, requires = "print")]
+    pub fail_on_denied: bool,
+    /// Say this to the model behind the system prompt
+    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    pub append_system_prompt: Option<String>,
     /// Go on with the last session of this folder
     #[arg(short, long = "continue", conflicts_with = "resume")]
     pub continue_last: bool,
@@ -99,6 +105,12 @@ pub struct Start {
     /// Flags that every face takes.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// A text that says something.
+fn said(text: &str) -> Result<String, String> {
+    let is_empty = text.trim().is_empty();
+    if is_empty { Err("it is empty: leave the flag out".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 /// A limit: a whole number from 1 on.

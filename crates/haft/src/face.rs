@@ -11,7 +11,7 @@ use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as 
 use haft_agent::Bus;
 use haft_config::Environment;
 use haft_render::{
-    Extent, Prose, Renderer as _, Room, Sanitiser, Terminal, call_text, clean, exact, outcome_rest,
+    Extent, Prose, Renderer as _, Room, Sanitiser, Terminal, call_text, clean, exact,
 };
 use haft_types::{
     Body, CallId, Choice, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Message,
@@ -32,7 +32,7 @@ const FOLD: u16 = 10;
 const FOLD_DIFF: u16 = 60;
 
 /// Lines of what a failed call says before the rest is folded.
-const FOLD_DIAGNOSIS: usize = 60;
+const FOLD_FAILURE: u16 = 60;
 
 /// Columns that stand before a result.
 const INDENT: u16 = 2;
@@ -397,12 +397,7 @@ impl View {
         // A program's output says itself how it ended.
         let told = matches!(&outcome.detail, Some(Detail { shape: Shape::Terminal { .. }, .. }));
         if outcome.status.is_error() && !told {
-            let how = self.terminal.outcome(outcome, took, self.room);
-            let _ = writeln!(text, "  {}", how.trim_end());
-            // What went wrong may take more than the line that says so.
-            if outcome.status == Status::Failed && outcome.detail.is_none() {
-                text.push_str(&self.diagnosis(outcome));
-            }
+            text.push_str(&self.failure(outcome, took));
         }
         // Where it is all that there is to see, the text has them.
         if outcome.detail.is_some() || outcome.status != Status::Done {
@@ -412,19 +407,13 @@ impl View {
         text
     }
 
-    /// All that a failed call says behind its first line.
-    fn diagnosis(&self, outcome: &Outcome) -> String {
-        let rest = outcome_rest(outcome);
-        let lines: Vec<&str> = rest.lines().collect();
-        let shown = lines[..lines.len().min(FOLD_DIAGNOSIS)].join("\n");
-        let mut text = indent(&self.terminal.text(&shown, self.room), "  ");
-        if !text.is_empty() {
-            text.push('\n');
+    /// How a call ended that did not end well: all that it says where nothing else shows that.
+    fn failure(&self, outcome: &Outcome, took: u64) -> String {
+        if outcome.status != Status::Failed || outcome.detail.is_some() {
+            return format!("  {}\n", self.terminal.outcome(outcome, took, self.room).trim_end());
         }
-        if lines.len() > FOLD_DIAGNOSIS {
-            let _ = writeln!(text, "  \u{2026} {} more lines", lines.len() - FOLD_DIAGNOSIS);
-        }
-        text
+        let room = Room { lines: Some(FOLD_FAILURE), ..self.room };
+        indent(&self.terminal.failure(outcome, took, room), "  ") + "\n"
     }
 
     /// What is told beside a result, as lines of their own.

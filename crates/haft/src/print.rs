@@ -19,6 +19,9 @@ use crate::{
     input,
 };
 
+/// The exit code of a run in which a call was denied, where that is to fail it.
+const DENIED: u8 = 3;
+
 /// What a run came to.
 #[derive(Default)]
 struct Result {
@@ -52,6 +55,9 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     }
     let handle = Agent::start(setup);
     agent::begin_talk(&core, start, &handle).await;
+    for line in core.resumed.iter().flat_map(|resumed| &resumed.unsent) {
+        say(&format!("haft: typed before and not sent: {}", face::safe(line)));
+    }
     let typed = [start.print.as_deref(), start.prompt.as_deref()];
     let typed: Vec<&str> = typed.into_iter().flatten().collect();
     let parts = attach::with_attached(&core.dispatcher, &typed, parts).await;
@@ -72,7 +78,14 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     }
     say_stopped(&stopped);
     let took = now().saturating_sub(began);
-    finish(start.output, &result, &core, took)
+    finish(start.output, &result, &core, took)?;
+    let count = result.denied.len();
+    if !start.fail_on_denied || count == 0 {
+        return Ok(());
+    }
+    let calls = if count == 1 { "a call was".to_owned() } else { format!("{count} calls were") };
+    say(&format!("haft: {calls} denied, which fails this run (--fail-on-denied)"));
+    Err(Failure::Said(DENIED))
 }
 
 /// Tells people what the end of a run stopped: jobs, and what ran in named shells.
@@ -103,6 +116,17 @@ fn tell_session(core: &Core) -> Ending {
         Some(first) => println_json(&serde_json::to_string(&first?)?),
         None => Ok(()),
     }
+}
+
+/// Tells a program that its call was wrong, in the form in which it reads runs.
+pub fn misused(error: &str) -> Ending {
+    let error = face::sentence(error);
+    let result = json!({
+        "type": "result", "status": "usage", "stop": null, "text": "", "error": error, "session": null,
+        "steps": 0, "calls": 0, "failed_calls": 0, "denied": [], "jobs": [],
+        "usage": Usage::default(), "took_ms": 0,
+    });
+    println_json(&result.to_string())
 }
 
 /// The prompt: what was given, what standard input says, or both.

@@ -20,7 +20,7 @@ use haft_tool::{AnyTool, Tool};
 
 use crate::{
     again, agent, arguments,
-    cli::{Cli, Command, Start, Tool as Called},
+    cli::{Cli, Command, Output, Start, Tool as Called},
     demo, doctor,
     exit::{self, Ending, Failure},
     line, mcp, print, session, tool, trust, undo, why,
@@ -69,7 +69,12 @@ impl Runner {
             Err(error) if error.use_stderr() => {
                 // What was typed is quoted in it. Nobody is told when even standard error is closed.
                 let error = in_signs(&arguments).unwrap_or(error);
-                drop(arguments::suggested(error, &arguments).print());
+                let error = arguments::suggested(error, &arguments);
+                drop(error.print());
+                if arguments::want_json(&arguments) {
+                    // A pipe that is closed has nobody to tell.
+                    drop(print::misused(&error.render().to_string()));
+                }
                 ExitCode::from(2)
             }
             Err(help) if std::io::stdout().is_terminal() => {
@@ -122,7 +127,11 @@ impl Runner {
 
     async fn start(&self, start: Start) -> Ending {
         if start.print.is_some() {
-            return print::run(&start, &self.tools).await;
+            let ending = print::run(&start, &self.tools).await;
+            if let (Err(Failure::Usage(error)), true) = (&ending, start.output != Output::Text) {
+                print::misused(error)?;
+            }
+            return ending;
         }
         if let Some(text) = start.prompt.as_deref().and_then(arguments::no_command) {
             return Err(Failure::Usage(text));

@@ -247,3 +247,59 @@ fn what_goes_on_is_said_beside_an_answer_where_that_is_wanted() {
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap();
     assert!(said.lines().count() > 1 && ran.err.contains(last.trim()), "{said}\n{}", ran.err);
 }
+
+#[test]
+fn a_wrong_call_is_json_where_that_was_asked_for() {
+    let world = World::new();
+    for flags in [
+        &["-p", "hi", "--output", "json"][..],
+        &["-p", "hi", "--output=stream-json", "--modle", "x"],
+        &["-p", "hi", "--output-format", "json", "--max-turns", "0"],
+        &["-p", "", "--output", "stream-json"],
+    ] {
+        let ran = world.run(flags);
+        assert_eq!((ran.code, ran.out.lines().count()), (Some(2), 1), "{ran:?}");
+        let result = ran.json();
+        assert_eq!(
+            (&result["type"], &result["status"]),
+            (&json!("result"), &json!("usage")),
+            "{ran:?}"
+        );
+        assert!(!result["error"].as_str().unwrap().is_empty() && !ran.err.is_empty(), "{ran:?}");
+    }
+    let ran = world.run(&["-p", "hi", "--modle", "x"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+}
+
+#[test]
+fn a_denied_call_fails_the_run_where_that_is_wanted() {
+    let world = World::new();
+    for (flags, code) in [(&["--fail-on-denied"][..], 3), (&[], 0)] {
+        let model =
+            world.script(&[json!({"calls": [bash("touch made")]}), json!({"text": "The end."})]);
+        let ran = world.run(&[&["-p", "go", "--model", &model], flags].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (Some(code), "The end.\n"), "{ran:?}");
+        assert_eq!(
+            ran.err.contains("a call was denied, which fails this run"),
+            code == 3,
+            "{ran:?}"
+        );
+    }
+    let model = world.script(&[json!({"text": "The end."})]);
+    let ran = world.run(&["-p", "go", "--fail-on-denied", "--model", &model]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_text_is_added_to_the_system_prompt() {
+    for wire in WIRES {
+        let world = World::new();
+        let mock = Mock::with(move |_, _| wire.text("Fine."));
+        let flags = ["-p", "hi", "--append-system-prompt", "- Answer in Latin."];
+        let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(mock.bodies()[0].matches("- Answer in Latin.").count(), 1);
+        let ran = world.run(&["-p", "hi", "--append-system-prompt", " "]);
+        assert!(ran.code == Some(2) && ran.err.contains("leave the flag out"), "{ran:?}");
+    }
+}

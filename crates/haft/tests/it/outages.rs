@@ -1,6 +1,12 @@
 //! A server that is away for a while: what a person sees, what stops it, and what is kept.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use haft_testkit::http::HttpResponse;
 use haft_types::Body;
@@ -69,10 +75,12 @@ fn a_wait_counts_down_and_is_stopped_at_once() {
 #[test]
 fn what_waits_when_haft_is_killed_is_kept_and_no_call_runs_twice() {
     let world = World::new();
-    let mock = Mock::with(|nth, _| match nth {
+    let back = Arc::new(AtomicBool::new(false));
+    let is_back = back.clone();
+    let mock = Mock::with(move |nth, _| match nth {
         0 => WIRE.calls("I write.", &[("bash", json!({"command": "echo x >> made"}))]),
-        1 => busy("2"),
-        _ => WIRE.text("Here I am."),
+        _ if is_back.load(Ordering::Relaxed) => WIRE.text("Here I am."),
+        _ => busy("2"),
     });
     let tmux = talk(&world, &mock, "--mode bypass");
     tmux.line("go on");
@@ -85,6 +93,7 @@ fn what_waits_when_haft_is_killed_is_kept_and_no_call_runs_twice() {
     signal_all("KILL", &model(&mock));
     tmux.sees("ended with 137");
     drop(tmux);
+    back.store(true, Ordering::Relaxed);
     let tmux = talk(&world, &mock, "-c --mode bypass");
     let screen = tmux.sees("the second line");
     assert!(screen.contains("going on with session") && screen.contains("> go on"), "{screen}");
