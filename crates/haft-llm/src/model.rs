@@ -67,20 +67,21 @@ pub fn parse_model(text: &str, servers: &[Preset]) -> Result<ModelRef, LlmError>
             wrong(format!("there is a slash too much, did you mean \"{server}/{last}\"?"))
         }
         Some(known) => Ok(ModelRef::Server(known.clone(), name.to_owned())),
-        None => match closest(server, servers) {
-            Some(close) => {
-                wrong(format!("there is no server {server:?}, did you mean \"{close}/{name}\"?"))
-            }
-            None => {
-                let names: Vec<&str> = servers.iter().map(|server| &*server.name).collect();
-                wrong(format!(
-                    "there is no server {server:?}; known are {}; another one gets its name by \
-                     providers.{server}.address in ~/.haft/settings.toml",
-                    names.join(", ")
-                ))
-            }
-        },
+        None => wrong(unknown(server, name, servers)),
     }
+}
+
+/// What is said of a server that is not known.
+fn unknown(server: &str, name: &str, servers: &[Preset]) -> String {
+    if let Some(close) = closest(server, servers) {
+        return format!("there is no server {server:?}, did you mean \"{close}/{name}\"?");
+    }
+    let names: Vec<&str> = servers.iter().map(|server| &*server.name).collect();
+    format!(
+        "there is no server {server:?}; known are {}; another one gets its name by \
+         providers.{server}.address in ~/.haft/settings.toml",
+        names.join(", ")
+    )
 }
 
 fn guess(name: &str, servers: &[Preset]) -> Option<String> {

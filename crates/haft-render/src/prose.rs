@@ -79,7 +79,9 @@ impl Prose {
         if is_table {
             self.rows(&rows, page);
         } else {
-            rows.iter().for_each(|row| self.block(row, page));
+            for row in &rows {
+                self.block(row, page);
+            }
         }
     }
 

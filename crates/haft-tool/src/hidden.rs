@@ -40,7 +40,9 @@ pub fn hide_in(secrets: &Secrets, body: &mut Body) {
     let learning = Hider { secrets, learns: true };
     match body {
         Body::User { parts, .. } | Body::Unsent { parts } => {
-            parts.iter_mut().for_each(|part| learning.part(part))
+            for part in parts {
+                learning.part(part);
+            }
         }
         Body::AnswerPart { part, .. } => known.part(part),
         Body::CallPart { json, .. } => known.text(json),

@@ -64,6 +64,7 @@ pub struct Cli {
 }
 
 /// Starting an agent.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Debug, Default, Args)]
 pub struct Start {
     /// Do what PROMPT (or standard input) says, print the answer and end; nobody is asked

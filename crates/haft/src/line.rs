@@ -82,8 +82,6 @@ struct Talk {
     decoder: Decoder,
     draft: Draft,
     busy: bool,
-    /// True once something was said.
-    spoke: bool,
     status: Status,
     questions: VecDeque<Question>,
     /// The answers that the first of them has as it is shown.
@@ -128,7 +126,6 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
         decoder: Decoder::default(),
         draft: Draft::default(),
         busy: false,
-        spoke: false,
         status: Status::default(),
         questions: VecDeque::new(),
         offered: Vec::new(),
@@ -146,7 +143,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     }
     let ending = talk.run(&mut feed, typed, pauses).await;
     talk.keys.restore();
-    let spoke = talk.core.resumed.is_some() || talk.spoke;
+    let spoke = talk.core.resumed.is_some() || talk.outbox.is_used();
     let Talk { core, handle, .. } = talk;
     handle.close().await;
     agent::end_talk(&core, "prompt_input_exit").await;
@@ -423,7 +420,6 @@ impl Talk {
         if command.is_empty() {
             return self.show("! a command is missing behind the !\n");
         }
-        self.spoke = true;
         self.outbox.run(command.to_owned());
         Ok(())
     }
@@ -456,7 +452,6 @@ impl Talk {
     }
 
     fn say(&mut self, text: String, when: When) {
-        self.spoke = true;
         if let Some((text, when)) = self.outbox.say(text, when) {
             self.busy = true;
             self.handle.send(Input::User { when, parts: vec![Part::text(text)] });

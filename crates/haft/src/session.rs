@@ -56,7 +56,7 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
             continue;
         }
         let (short, age) = (info.id.short(), core::ago(info.active));
-        let turns = info.turns.map_or_else(|| "-".to_owned(), |turns| turns_of(turns));
+        let turns = info.turns.map_or_else(|| "-".to_owned(), turns_of);
         let mut line = format!("{short}  {age:<14}  {turns:>9}");
         if let Some(cwd) = &info.cwd {
             let _ = write!(line, "  {}", face::safe(&cwd.text()));

@@ -42,6 +42,8 @@ pub struct Outbox {
     dispatcher: Arc<Dispatcher>,
     /// How many are on their way.
     open: usize,
+    /// Whether anything was typed.
+    used: bool,
     stop: CancellationToken,
 }
 
@@ -51,7 +53,7 @@ impl Outbox {
         let (errands, received) = unbounded_channel();
         let (told, done) = unbounded_channel();
         tokio::spawn(work(dispatcher.clone(), handle.sender(), received, told));
-        Self { errands, done, dispatcher, open: 0, stop: CancellationToken::new() }
+        Self { errands, done, dispatcher, open: 0, used: false, stop: CancellationToken::new() }
     }
 
     /// Whether something is on its way.
@@ -59,8 +61,14 @@ impl Outbox {
         self.open > 0
     }
 
+    /// Whether anything was said or run.
+    pub const fn is_used(&self) -> bool {
+        self.used
+    }
+
     /// Takes words along; gives them back where they need no way.
     pub fn say(&mut self, text: String, when: When) -> Option<(String, When)> {
+        self.used = true;
         if !self.is_open() && attach::named(&text, &self.dispatcher.place).is_empty() {
             return Some((text, when));
         }
@@ -70,6 +78,7 @@ impl Outbox {
 
     /// Runs a command of the person.
     pub fn run(&mut self, command: String) {
+        self.used = true;
         self.send(Errand::Run(command));
     }
 

@@ -186,13 +186,11 @@ impl Talk {
 
     /// A no with its reason.
     fn refuse(&mut self, reason: &str) -> Ending {
-        match self.no() {
-            Some(choice) => self.choose(&choice, Some(reason)),
-            None => {
-                self.say(reason.to_owned(), When::Steer);
-                Ok(())
-            }
+        if let Some(choice) = self.no() {
+            return self.choose(&choice, Some(reason));
         }
+        self.say(reason.to_owned(), When::Steer);
+        Ok(())
     }
 
     /// The answer that is taken where nobody answers.

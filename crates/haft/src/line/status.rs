@@ -8,6 +8,8 @@ use haft_types::{Body, CallId, Event, Part};
 
 use crate::face::safe;
 
+/// What goes on while no answer comes.
+const WAITING: &str = "waiting for the model";
 /// Most columns of what is going on.
 const LONGEST: usize = 60;
 
@@ -30,7 +32,10 @@ impl Status {
     /// Takes note of what happened.
     pub fn event(&mut self, event: &Event, now: Instant) {
         match &event.body {
-            Body::User { .. } => self.doing("waiting for the model", now),
+            Body::User { .. } => {
+                self.doing = None;
+                self.doing(WAITING, now);
+            }
             Body::AnswerPart { part: Part::Thinking { .. }, .. } => self.doing("thinking", now),
             Body::AnswerPart { part: Part::Text { .. }, .. } => self.doing("writing", now),
             Body::CallPart { name, .. } => self.doing(&format!("preparing {}", safe(name)), now),
@@ -56,10 +61,10 @@ impl Status {
 
     fn running(&mut self, now: Instant) {
         match &self.calls[..] {
-            [] => self.doing("waiting for the model", now),
+            [] => self.doing(WAITING, now),
             [(_, title)] => self.doing(&title.clone(), now),
             [(_, title), more @ ..] => {
-                self.doing(&format!("{title}, and {} more", more.len()), now)
+                self.doing(&format!("{title}, and {} more", more.len()), now);
             }
         }
     }
@@ -74,12 +79,11 @@ impl Status {
     pub fn text(&self, now: Instant, columns: usize) -> Option<String> {
         let doing = self.doing.as_ref()?;
         let left = doing.until.map(|until| until.saturating_duration_since(now));
-        let time = match left.filter(|left| !left.is_zero()) {
-            Some(left) => format!(" in {} s", left.as_millis().div_ceil(1_000)),
-            None => {
-                let seconds = now.saturating_duration_since(doing.since).as_secs();
-                format!(" \u{b7} {seconds} s")
-            }
+        let time = if let Some(left) = left.filter(|left| !left.is_zero()) {
+            format!(" in {} s", left.as_millis().div_ceil(1_000))
+        } else {
+            let seconds = now.saturating_duration_since(doing.since).as_secs();
+            format!(" \u{b7} {seconds} s")
         };
         let end = format!("{time} \u{b7} Ctrl-C stops");
         let room = columns.saturating_sub(end.chars().count());
@@ -116,7 +120,7 @@ mod tests {
             id: None,
             parent: None,
             turn: TurnId(1),
-            agent: Default::default(),
+            agent: haft_types::AgentPath::default(),
             at: 0,
             body,
         }

@@ -243,7 +243,7 @@ fn what_goes_on_is_said_beside_an_answer_where_that_is_wanted() {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
     // All of what is wrong, not its first line alone.
-    let said = world.outcomes().iter().map(|outcome| crate::world::text(outcome)).next().unwrap();
+    let said = world.outcomes().iter().map(crate::world::text).next().unwrap();
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap();
     assert!(said.lines().count() > 1 && ran.err.contains(last.trim()), "{said}\n{}", ran.err);
 }

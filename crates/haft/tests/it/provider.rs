@@ -262,10 +262,10 @@ fn each_wrong_server_says_what_is_wrong_and_what_to_do() {
             let mock = Mock::with(move |_, _| HttpResponse::new(status, kind, body));
             let ran = ask(&world, wire, &mock);
             assert_eq!((ran.code, mock.requests().len()), (Some(1), 1), "{status} {ran:?}");
-            for word in wanted {
-                let word =
-                    word.replace("URL", wire.url_variable()).replace("KEY", wire.key_variable());
-                assert!(ran.err.contains(&word), "{status}: {word}: {}", ran.err);
+            for part in wanted {
+                let part =
+                    part.replace("URL", wire.url_variable()).replace("KEY", wire.key_variable());
+                assert!(ran.err.contains(&part), "{status}: {part}: {}", ran.err);
             }
         }
     }
