@@ -145,7 +145,7 @@ async fn where_somebody_waits_it_waits_on_until_it_is_cancelled() {
     tokio::time::advance(Duration::from_secs(1)).await;
     let cancel = stop.clone();
     tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_secs(300)).await;
+        tokio::time::sleep(Duration::from_mins(5)).await;
         cancel.cancel();
     });
     let (_, end) = ask(&client, &stop).await;
