@@ -120,7 +120,7 @@ fn tell_session(core: &Core) -> Ending {
 
 /// Tells a program that its call was wrong, in the form in which it reads runs.
 pub fn misused(error: &str) -> Ending {
-    let error = face::sentence(error);
+    let error = face::sentence(error.strip_prefix("error: ").unwrap_or(error));
     let result = json!({
         "type": "result", "status": "usage", "stop": null, "text": "", "error": error, "session": null,
         "steps": 0, "calls": 0, "failed_calls": 0, "denied": [], "jobs": [],

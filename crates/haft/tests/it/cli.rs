@@ -112,7 +112,14 @@ fn wrong_calls_say_what_is_wrong() {
         (&["hello"], "haft -p"),
     ] {
         let ran = world.run(arguments);
-        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{arguments:?} {ran:?}");
+        assert_eq!(ran.code, Some(2), "{arguments:?} {ran:?}");
+        // Whoever wants JSON gets it, too.
+        let said = if arguments.contains(&"json") {
+            ran.json()["error"].to_string()
+        } else {
+            ran.out.clone()
+        };
+        assert_eq!(said.contains(wanted), !said.is_empty(), "{arguments:?} {ran:?}");
         assert!(ran.err.contains(wanted), "{arguments:?} {ran:?}");
         assert!(!ran.err.contains("panicked"), "{ran:?}");
     }
