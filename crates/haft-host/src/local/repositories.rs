@@ -173,6 +173,22 @@ impl Snapshot {
         self.parts.push(Copied { store, worktrees: worktree.into_iter().collect() });
     }
 
+    /// Goes on with what an earlier one looks after, where that is damaged by now and was not copied.
+    pub fn go_on(&mut self, earlier: &Self) {
+        for part in &earlier.parts {
+            if !self.parts.iter().any(|own| own.store.git == part.store.git) {
+                part.store.begins();
+                let (store, worktrees) = (Arc::clone(&part.store), part.worktrees.clone());
+                self.parts.push(Copied { store, worktrees });
+            }
+        }
+        for pointer in &earlier.pointers {
+            if !self.pointers.iter().any(|own| own.0 == pointer.0) {
+                self.pointers.push(pointer.clone());
+            }
+        }
+    }
+
     /// Reports whether there is nothing to look after.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.pointers.is_empty()

@@ -27,6 +27,15 @@ pub(super) struct Gap {
 }
 
 impl Watch {
+    /// Nothing but repositories is looked after from here on: a gap goes on for them alone.
+    pub(super) fn narrow(&self, gap: Option<Gap>) {
+        if let Some(Gap { from, place }) = gap {
+            let since = from.since;
+            let behind = Behind { repositories: from.repositories, host: from.host, place, since };
+            *locked(&self.behind) = Some(behind);
+        }
+    }
+
     /// The gap until now, which ends.
     pub(super) fn gap(&self) -> Option<Gap> {
         locked(&self.gap).take()

@@ -28,7 +28,7 @@ use std::{
     time::Duration,
 };
 
-use haft_host::{Copies, Host, Located, Named, Survey, SurveyError, Walk};
+use haft_host::{Copies, Host, Located, Named, Snapshot, Survey, SurveyError, Walk};
 use haft_types::{CallId, EntryKind, Follow, HostPath, Outcome, Place, Receipt, Status};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -43,7 +43,7 @@ use self::{
     down::Down,
     git::Known,
     meanwhile::{Behind, Gap},
-    repositories::{Bare, Repositories},
+    repositories::{Bare, InUse, Repositories},
     scope::{named, past, roots},
     told::Told,
 };
@@ -98,6 +98,8 @@ pub(crate) struct Watch {
     gap: Mutex<Option<Gap>>,
     /// The same where only repositories are looked after.
     behind: Mutex<Option<Behind>>,
+    /// The repositories that commands, and jobs behind them, may change.
+    snapshots: Mutex<Vec<Weak<Snapshot>>>,
 }
 
 #[derive(Default)]
@@ -248,12 +250,11 @@ impl Watch {
         }
         let images = call.cx.session().pre_images();
         // What others do from here on may be found by the look, or not.
-        let open = Arc::new(Open::of(&images));
-        let gap = self.gap();
+        let (open, in_use, gap) = (Arc::new(Open::of(&images)), InUse::of(self), self.gap());
         let (alone, since) = (self.runs(&open, gap.as_ref()), Instant::now());
         let (walk, named) = (scope::of(call, &*host), named(call));
-        let looked = state.look_for(call, &*host, (&walk, &named), watching, &*images).await;
-        let (before, copies) = match looked {
+        let of = (&walk, &named);
+        let (before, copies) = match state.look_for(call, &*host, of, watching, &*images).await {
             Ok(looked) => looked,
             Err(SurveyError::Stopped) => {
                 *locked(&self.gap) = gap;
@@ -262,6 +263,7 @@ impl Watch {
             Err(error) => {
                 let note = state.fail(&error, &*host);
                 drop(state);
+                self.narrow(gap);
                 return Begun::bare(self, call, &host, Some(note)).await;
             }
         };
@@ -274,7 +276,7 @@ impl Watch {
                 .await;
         }
         state.down.before(&*copies, (&call.request.id, call.tool()), &before, alone);
-        let (repositories, notes) = Repositories::copy_seen(call, &host, &before).await;
+        let (repositories, notes) = Repositories::copy_seen(call, &host, &before, &in_use).await;
         // What was cancelled is looked at all the same.
         let walk = Walk { stop: CancellationToken::new(), ..walk };
         let signs = Some(Signs::of(Arc::clone(&copies)));
@@ -293,8 +295,8 @@ impl Watch {
             since,
             repositories,
         };
-        let watch = Arc::clone(self);
-        Begun::Watched(Box::new(Watched { watch, from, is_gap: false, signs, notes }))
+        let watched = Watched { watch: Arc::clone(self), from, is_gap: false, signs, notes };
+        Begun::Watched(Box::new(watched))
     }
 
     /// Takes note of a command; reports whether no other one runs.

@@ -6,7 +6,7 @@
 
 use std::{
     io::{Read, Seek, SeekFrom},
-    sync::Arc,
+    sync::{Arc, Mutex, Weak},
 };
 
 use haft_host::{CopyAt, Host, Loss, Missing, Objects, Snapshot, Survey};
@@ -16,7 +16,7 @@ use haft_types::{
     Rights, Target,
 };
 
-use super::{From, Watch, meanwhile::Behind};
+use super::{From, Watch, locked, meanwhile::Behind};
 use crate::{Call, Cx, Held, PreImages, Session, keeper, stopping::Stopping};
 
 /// Bytes that are kept at once.
@@ -32,6 +32,25 @@ pub(super) struct Repositories {
     named: Arc<[HostPath]>,
     /// Whether somebody was asked, and said yes.
     asked: bool,
+}
+
+/// The snapshots that commands of a session have taken, and jobs may go on with what they look after.
+///
+/// While one is held, what is gone goes from no copy; and who begins looks after the same, whatever is
+/// left of it by then.
+pub(super) struct InUse<'a> {
+    earlier: Vec<Arc<Snapshot>>,
+    all: &'a Mutex<Vec<Weak<Snapshot>>>,
+}
+
+impl<'a> InUse<'a> {
+    pub(super) fn of(watch: &'a Watch) -> Self {
+        let mut all = locked(&watch.snapshots);
+        all.retain(|snapshot| snapshot.strong_count() > 0);
+        let earlier = all.iter().filter_map(Weak::upgrade).collect();
+        drop(all);
+        Self { earlier, all: &watch.snapshots }
+    }
 }
 
 /// What came of a look at them.
@@ -62,9 +81,10 @@ impl Repositories {
         call: &Call,
         host: &Arc<dyn Host>,
         survey: &Survey,
+        in_use: &InUse<'_>,
     ) -> (Self, Vec<String>) {
         let gits = survey.repositories.keys().cloned().collect();
-        Self::copy(call, host, &survey.roots, gits).await
+        Self::copy(call, host, &survey.roots, (gits, in_use)).await
     }
 
     /// Copies what is new in these repositories of the workspace, and in that which it lies in. Says what
@@ -73,26 +93,31 @@ impl Repositories {
         call: &Call,
         host: &Arc<dyn Host>,
         roots: &[HostPath],
-        mut gits: Vec<HostPath>,
+        (mut gits, in_use): (Vec<HostPath>, &InUse<'_>),
     ) -> (Self, Vec<String>) {
         if host.repositories().is_none() {
             return (Self::default(), Vec::new());
         }
         gits.sort();
-        let (host, all) = (Arc::clone(host), roots.to_owned());
+        let (host, all, earlier) = (Arc::clone(host), roots.to_owned(), in_use.earlier.clone());
         let copied = tokio::task::spawn_blocking(move || {
             let around: Vec<HostPath> =
                 all.iter().filter_map(|root| around(&*host, root)).collect();
             let new = around.into_iter().filter(|git| !gits.contains(git));
             let gits: Vec<HostPath> = new.chain(gits.clone()).collect();
-            host.repositories().map(|all| all.copy(&gits)).unwrap_or_default()
+            let mut snapshot = host.repositories().map(|all| all.copy(&gits)).unwrap_or_default();
+            for one in &earlier {
+                snapshot.go_on(one);
+            }
+            snapshot
         });
         // A thread that ended badly leaves no copy.
         let mut snapshot = copied.await.unwrap_or_default();
         let notes = std::mem::take(&mut snapshot.notes);
         let asked = call.ruling.as_ref().is_some_and(|ruling| ruling.verdict == Verdict::Ask);
-        let roots = roots.into();
-        (Self { snapshot: Arc::new(snapshot), roots, named: named(call), asked }, notes)
+        let (snapshot, roots) = (Arc::new(snapshot), roots.into());
+        locked(in_use.all).push(Arc::downgrade(&snapshot));
+        (Self { snapshot, roots, named: named(call), asked }, notes)
     }
 
     /// The same for what happens behind the command: nobody was asked for that.
@@ -206,9 +231,10 @@ impl Bare {
         host: &Arc<dyn Host>,
         note: Option<String>,
     ) -> Self {
+        let in_use = InUse::of(watch);
         watch.tell_behind(&call.cx).await;
         let (repositories, notes) =
-            Repositories::copy(call, host, &call.place().roots, Vec::new()).await;
+            Repositories::copy(call, host, &call.place().roots, (Vec::new(), &in_use)).await;
         let (host, images) = (Arc::clone(host), call.cx.session().pre_images());
         let notes = note.into_iter().chain(notes).collect();
         Self { watch: Arc::clone(watch), repositories, host, images, notes }

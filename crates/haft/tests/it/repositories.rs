@@ -368,15 +368,23 @@ fn files_come_back_after_a_kill_of_which_only_a_lost_pack_had_the_content() {
 }
 
 #[test]
-fn what_a_job_destroys_is_put_back_where_files_are_not_looked_at() {
+fn what_a_job_destroys_beside_other_commands_is_put_back() {
+    destroyed_by_a_job("");
+    // Where files are not looked at, too.
+    destroyed_by_a_job("[shell.changes]\nfiles = 1\n");
+}
+
+fn destroyed_by_a_job(settings: &str) {
     let field = Field::new(Kind::Plain);
     let before = field.state();
-    field.world.settings("[shell.changes]\nfiles = 1\n");
-    // Behind the end of the command that lets it go on, which looks at the repository itself.
-    let waits = "until [ -e go ]; do sleep 0.05; done; sleep 2; rm -rf .git";
+    field.world.settings(settings);
+    // Commands begin and end while it goes on removing; what is packed of this branch is older.
+    let removes = "until [ -e go ]; do rm -f .git/refs/heads/main; done; rm -rf .git";
     let bash = |input: Value| json!({"name": "bash", "input": input});
     let calls = [
-        bash(json!({"command": waits, "run_in_background": true})),
+        bash(json!({"command": removes, "run_in_background": true})),
+        bash(json!({"command": "touch one"})),
+        bash(json!({"command": "touch two"})),
         bash(json!({"command": "touch go"})),
         json!({"name": "job", "input": {"action": "wait", "job_id": "j1"}}),
         bash(json!({"command": "git log --oneline"})),

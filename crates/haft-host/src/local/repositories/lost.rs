@@ -20,7 +20,7 @@ use haft_types::{EntryKind, HostPath};
 
 use super::{
     host_path,
-    mirror::{OBJECTS, PACKED, REFTABLE, State, stamp},
+    mirror::{OBJECTS, PACKED, REFTABLE, State, is_packed_same},
     objects, read_file,
     refs::{self, Head},
     store::Store,
@@ -166,8 +166,10 @@ fn standing(
     old: &BTreeMap<String, String>,
     state: &State,
 ) -> BTreeMap<String, String> {
+    // Looked at first: what is removed after that stands in neither.
+    let is_same = is_packed_same((git, copy), state.packed);
     let mut new = refs::all(git);
-    if state.packed.is_some() && stamp(&git.join(PACKED)) == state.packed {
+    if is_same {
         new.retain(|name, id| {
             old.get(name) == Some(id) || git.join(name).exists() || !copy.join(name).exists()
         });
@@ -239,12 +241,13 @@ fn lacks_tables(git: &Path, copy: &Path) -> bool {
 }
 
 /// Reports whether git could not use a repository any more, by what is seen at once.
-pub(super) fn is_broken(git: &Path, copy: &Path) -> bool {
+pub(super) fn is_broken((git, copy): (&Path, &Path), state: &State) -> bool {
     let Some(then) = refs::head(copy) else { return false };
     let is_there = |name: &str| git.join(name).is_dir();
     let lacks_branch = || match (&then, refs::head(git)) {
-        (Head::Branch(name), Some(Head::Branch(now))) => {
-            *name == now && refs::has(copy, name) && !refs::has(git, name)
+        (Head::Branch(name), Some(Head::Branch(now))) if *name == now => {
+            let old = refs::all(copy);
+            old.contains_key(name) && !standing(git, copy, &old, state).contains_key(name)
         }
         _ => false,
     };

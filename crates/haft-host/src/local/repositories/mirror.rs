@@ -76,6 +76,15 @@ pub(super) fn stamp(file: &Path) -> Option<Stamp> {
     Some((found.ino(), found.mtime(), found.mtime_nsec(), found.len()))
 }
 
+/// Reports whether the packed refs are those that the copy was made of, or that were put back from it:
+/// git always writes new ones.
+pub(super) fn is_packed_same((git, copy): (&Path, &Path), packed: Option<Stamp>) -> bool {
+    let (packs, copied) = (git.join(PACKED), copy.join(PACKED));
+    let Ok(found) = fs::symlink_metadata(&packs) else { return false };
+    let is_copied = || fs::symlink_metadata(&copied).is_ok_and(|copy| copy.len() == found.len());
+    (packed.is_some() && stamp(&packs) == packed) || (same_time(&found, &copied) && is_copied())
+}
+
 /// What one update may still do.
 struct Budget {
     /// What is gone from the repository stays in the copy, and so does what is shorter there: another
@@ -157,6 +166,9 @@ impl State {
             return Vec::new();
         }
         self.identity = Identity::of(git);
+        if adds_only && !is_packed_same((git, copy), self.packed) {
+            follow_packed(git, copy);
+        }
         self.packed = stamp(&git.join(PACKED));
         for name in ["HEAD", PACKED] {
             budget.file(&git.join(name), &copy.join(name));
@@ -348,6 +360,18 @@ fn copy_refs(from: &Path, to: &Path, depth: usize, budget: &mut Budget) {
         names.insert(name);
     }
     budget.prune(to, &names);
+}
+
+/// Gives loose refs of the copy, which git has packed and removed meanwhile, what they are packed with.
+fn follow_packed(git: &Path, copy: &Path) {
+    let packed = refs::packed(git);
+    // These are files in folders: no link is followed. A name that is no text may be another one.
+    let names = refs::loose(copy).into_keys().filter(|name| !name.contains('\u{fffd}'));
+    for name in names.filter(|name| fs::symlink_metadata(git.join(name)).is_err()) {
+        let Some(id) = packed.get(&name) else { continue };
+        let of = copy.join(&name);
+        drop(fs::remove_file(&of).and_then(|()| fs::write(of, format!("{id}\n"))));
+    }
 }
 
 /// What is left out: locks, examples, sockets of a watcher.

@@ -48,11 +48,6 @@ fn is_ref(text: &str) -> bool {
     is_id(text) || text.starts_with("ref:")
 }
 
-/// Reports whether a ref is there, loose or packed.
-pub(super) fn has(git: &Path, name: &str) -> bool {
-    git.join(name).is_file() || packed(git).contains_key(name)
-}
-
 fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -60,7 +55,14 @@ fn is_id(text: &str) -> bool {
 /// All refs by name, with the name of the object that each stands for, or of another ref.
 pub(super) fn all(git: &Path) -> BTreeMap<String, String> {
     let mut refs = packed(git);
-    loose(&git.join("refs"), "refs", DEPTH, &mut refs);
+    add_loose(&git.join("refs"), "refs", DEPTH, &mut refs);
+    refs
+}
+
+/// The refs that are files of their own.
+pub(super) fn loose(git: &Path) -> BTreeMap<String, String> {
+    let mut refs = BTreeMap::new();
+    add_loose(&git.join("refs"), "refs", DEPTH, &mut refs);
     refs
 }
 
@@ -74,14 +76,14 @@ pub(super) fn packed(git: &Path) -> BTreeMap<String, String> {
     text.lines().filter_map(line).take(MOST).collect()
 }
 
-fn loose(folder: &Path, name: &str, depth: usize, refs: &mut BTreeMap<String, String>) {
+fn add_loose(folder: &Path, name: &str, depth: usize, refs: &mut BTreeMap<String, String>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let Ok(kind) = entry.file_type() else { continue };
         // Two names that are no text may be one here: then only one of them is named.
         let name = format!("{name}/{}", entry.file_name().to_string_lossy());
         if kind.is_dir() && depth > 0 {
-            loose(&entry.path(), &name, depth - 1, refs);
+            add_loose(&entry.path(), &name, depth - 1, refs);
         } else if kind.is_file() && refs.len() < MOST && name.strip_suffix(".lock").is_none() {
             let Some(text) = text(&entry.path(), ONE) else { continue };
             let text = text.trim_end();

@@ -1,14 +1,16 @@
 //! Puts back what a repository lost.
 //!
 //! **Invariant:** it goes through descriptors, without following a link, and only where nothing is; a
-//! file has its content before it has its name. All is synced together at the end.
+//! file has its content before it has its name. All is synced together at the end. What is still being
+//! removed meanwhile is tried again.
 
 use std::{
     ffi::OsStr,
-    fs::{self, File},
+    fs::{self, File, FileTimes},
     io::{self, Seek as _, Write as _},
     os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::Path,
+    time::SystemTime,
 };
 
 use haft_types::{EntryKind, HostPath};
@@ -24,6 +26,8 @@ use super::{
 
 /// How many names are tried for a file until it is whole.
 const NAMES: usize = 16;
+/// How often it is tried while folders go.
+const TIMES: usize = 32;
 
 impl Loss {
     /// Puts back what is missing, and syncs it; what cannot be put back stays as what is missing.
@@ -31,6 +35,18 @@ impl Loss {
     /// # Errors
     /// The first of them; the others are put back all the same.
     pub fn put_back(&mut self) -> io::Result<()> {
+        let mut done = self.put_back_once();
+        for _ in 1..TIMES {
+            // Its folder went between two steps: somebody removes what is put back.
+            if !done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+                break;
+            }
+            done = self.put_back_once();
+        }
+        done
+    }
+
+    fn put_back_once(&mut self) -> io::Result<()> {
         let (mut failed, mut last) = (None, None);
         self.missing.retain(|one| {
             let done = one.path.parent().map(|parent| folder(&parent)).transpose();
@@ -80,19 +96,27 @@ impl Missing {
                 if is_object && linkat(CWD, copy, folder, name, AtFlags::empty()).is_ok() {
                     return Ok(());
                 }
-                content(folder, name, File::open(copy)?, self.mode)
+                let copy = File::open(copy)?;
+                let time = copy.metadata()?.modified().ok();
+                content(folder, name, copy, (self.mode, time))
             }
             (_, CopyAt::Open(file)) => {
                 let mut file = file.try_clone()?;
                 file.rewind()?;
-                content(folder, name, file, self.mode)
+                content(folder, name, file, (self.mode, None))
             }
-            (_, CopyAt::Text(text)) => content(folder, name, &text[..], self.mode),
+            (_, CopyAt::Text(text)) => content(folder, name, &text[..], (self.mode, None)),
         }
     }
 }
 
-fn content(folder: &OwnedFd, name: &OsStr, mut from: impl io::Read, mode: u32) -> io::Result<()> {
+/// Makes a file, with the time of its copy: packed refs are known by it.
+fn content(
+    folder: &OwnedFd,
+    name: &OsStr,
+    mut from: impl io::Read,
+    (mode, time): (u32, Option<SystemTime>),
+) -> io::Result<()> {
     let (partial, mut file) = partial(folder, mode)?;
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -101,6 +125,9 @@ fn content(folder: &OwnedFd, name: &OsStr, mut from: impl io::Read, mode: u32) -
             break;
         }
         file.write_all(&buffer[..got])?;
+    }
+    if let Some(time) = time {
+        file.set_times(FileTimes::new().set_modified(time))?;
     }
     let placed = renameat_with(folder, &partial, folder, name, RenameFlags::NOREPLACE);
     if placed.is_err() {

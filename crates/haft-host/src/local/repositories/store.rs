@@ -23,7 +23,7 @@ use super::{
     super::git_pack::{Pack, packs_in},
     folders,
     lost::{self, Loss},
-    mirror::{self, OBJECTS, PACKED, State},
+    mirror::{OBJECTS, State},
     read_file,
 };
 
@@ -102,7 +102,8 @@ impl Store {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let copy = self.folder.join(COPY);
         let adds_only = runs || self.others_run();
-        let is_lost = || (adds_only || state.told.is_empty()) && lost::is_broken(&self.git, &copy);
+        let is_lost =
+            || (adds_only || state.told.is_empty()) && lost::is_broken((&self.git, &copy), &state);
         if state.is_left || is_lost() {
             return Vec::new();
         }
@@ -162,9 +163,6 @@ impl Store {
     ) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.is_left = false;
-        if missing.is_empty() {
-            state.packed = mirror::stamp(&self.git.join(PACKED));
-        }
         state.told.extend(missing.iter().map(|path| path.as_bytes().to_vec()));
         state.told.extend(refs.map(|(name, _)| name.as_bytes().to_vec()));
     }

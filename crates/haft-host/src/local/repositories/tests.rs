@@ -2,7 +2,10 @@
 
 use std::{
     fs,
-    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, symlink},
+    },
     path::{Path, PathBuf},
     process::Command,
 };
@@ -53,9 +56,9 @@ impl Field {
         HostPath::new(path.to_str().unwrap().as_bytes(), Style::Posix).unwrap()
     }
 
-    fn log(&self) -> Vec<u8> {
+    fn log(&self) -> String {
         git(&self.work(), &["fsck"]);
-        git(&self.work(), &["log", "--all", "--format=%H %D"])
+        git(&self.work(), &["log", "--all", "--format=%H %D"]).escape_ascii().to_string()
     }
 
     /// What is lost by this, in words; it is put back.
@@ -499,4 +502,100 @@ fn a_copy_goes_with_the_last_who_uses_it() {
     assert_eq!(count(), 1);
     drop((beside, other));
     assert_eq!(count(), 0);
+}
+
+/// A repository whose `main` is loose, and packed with an older commit.
+fn half_packed() -> Field {
+    let field = Field::new();
+    git(&field.work(), &["pack-refs", "--all"]);
+    git(&field.work(), &["commit", "-q", "--allow-empty", "-m", "newest"]);
+    field
+}
+
+#[test]
+fn what_is_half_removed_is_made_no_part_of_a_copy() {
+    let field = half_packed();
+    let (log, main) = (field.log(), field.work().join(".git/refs/heads/main"));
+    let first = field.all.copy(&[field.git()]);
+    // Nobody looks after it, and the next one begins when nothing runs.
+    fs::remove_file(&main).unwrap();
+    drop(first);
+    let next = field.all.copy(&[field.git()]);
+    for mut loss in next.losses(&[]) {
+        loss.put_back().unwrap();
+        loss.settle(true);
+    }
+    assert_eq!(field.log(), log);
+    // Packed refs that were put back are those of the copy, in the eyes of another process, too.
+    fs::remove_file(field.work().join(".git/packed-refs")).unwrap();
+    fs::remove_file(field.work().join(".git/HEAD")).unwrap();
+    next.losses(&[]).into_iter().for_each(|mut loss| loss.put_back().unwrap());
+    fs::remove_file(&main).unwrap();
+    let other = Repositories::new(field.root.path().join("copies"));
+    for at in [other.copy(&[field.git()]), next] {
+        at.losses(&[]).into_iter().for_each(|mut loss| loss.put_back().unwrap());
+        assert_eq!(field.log(), log);
+        fs::remove_file(&main).unwrap();
+    }
+}
+
+#[test]
+fn what_git_packs_while_another_command_runs_is_followed() {
+    let field = half_packed();
+    let job = field.all.copy(&[field.git()]);
+    git(&field.work(), &["commit", "-q", "--allow-empty", "-m", "later"]);
+    git(&field.work(), &["pack-refs", "--all"]);
+    let log = field.log();
+    let command = field.all.copy(&[field.git()]);
+    fs::remove_dir_all(field.work().join(".git")).unwrap();
+    command.losses(&[]).into_iter().for_each(|mut loss| loss.put_back().unwrap());
+    assert_eq!(field.log(), log);
+    // No link of the copy leads to a file that is written then.
+    let (outside, refs) = (field.root.path().join("outside"), field.work().join(".git/refs/heads"));
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("x"), "kept").unwrap();
+    symlink(&outside, refs.join("way")).unwrap();
+    symlink(outside.join("x"), refs.join("straight")).unwrap();
+    let linked = field.all.copy(&[field.git()]);
+    fs::remove_file(refs.join("way")).unwrap();
+    fs::remove_file(refs.join("straight")).unwrap();
+    git(&field.work(), &["branch", "way/x"]);
+    git(&field.work(), &["branch", "straight"]);
+    git(&field.work(), &["pack-refs", "--all"]);
+    drop(field.all.copy(&[field.git()]));
+    assert_eq!(fs::read(outside.join("x")).unwrap(), b"kept");
+    drop((job, linked));
+}
+
+#[test]
+fn what_is_put_back_while_it_is_removed_is_whole_in_the_end() {
+    let field = half_packed();
+    let (log, at) = (field.log(), field.work().join(".git"));
+    let job = field.all.copy(&[field.git()]);
+    std::thread::scope(|scope| {
+        let removes = scope.spawn(|| {
+            for _ in 0..200 {
+                drop(fs::remove_dir_all(at.join("objects")));
+                drop(fs::remove_dir_all(at.join("refs")));
+                drop(fs::remove_file(at.join("packed-refs")));
+            }
+        });
+        while !removes.is_finished() {
+            let command = field.all.copy(&[field.git()]);
+            for mut loss in command.losses(&[]) {
+                let is_back = loss.put_back().is_ok();
+                loss.settle(is_back);
+            }
+        }
+    });
+    // The last look, which has something new to put back.
+    drop(fs::remove_file(at.join("HEAD")));
+    for mut loss in job.losses(&[]) {
+        loss.put_back().unwrap();
+        loss.settle(true);
+    }
+    drop(job);
+    let after = field.all.copy(&[field.git()]);
+    assert!(after.losses(&[]).is_empty());
+    assert_eq!(field.log(), log);
 }
