@@ -308,7 +308,9 @@ fn left(part: &Part, script: &Script, ask: &Ask<'_>) -> Option<String> {
     }
     let is_held = part.open == Some(Access::Observe) && ask.held_back(script).is_some();
     if part.open.is_some() && !is_held {
-        return Some("which files it works on is known only when it runs".to_owned());
+        let why = "which files it works on is known only when it runs";
+        let does = Some(&part.why).filter(|_| !part.read_only);
+        return Some(does.map_or_else(|| why.to_owned(), |does| format!("{does}; {why}")));
     }
     let allowed = part.read_only || part.passes || (ask.mode == Mode::AcceptEdits && part.is_tame);
     (!allowed).then(|| part.why.clone())

@@ -28,7 +28,7 @@ const FAMILIES: [&str; 7] = [
 ];
 
 /// What becomes of the words that are no options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Operands {
     /// There are none.
     None,
@@ -53,6 +53,7 @@ pub(crate) enum Operands {
     /// Neither options nor operands are looked at: what it does stands in its traits.
     Loose,
     /// What they do is not known.
+    #[default]
     Any,
 }
 
@@ -149,7 +150,7 @@ pub(crate) enum Takes {
 }
 
 /// A program or subcommand.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     pub operands: Operands,
     pub traits: Vec<Trait>,
@@ -192,6 +193,18 @@ pub struct Known {
     pub options: Vec<String>,
 }
 
+/// Reads lists of options, as lines of the table have them; a fault is what is not understood.
+pub(crate) fn options(lists: &[&'static str]) -> Result<Entry, &'static str> {
+    let mut found = Entry::default();
+    for word in lists.iter().flat_map(|list| list.split_whitespace()) {
+        match trait_of(word) {
+            Some(own) => found.traits.push(own),
+            None => add(word, &mut found)?,
+        }
+    }
+    Ok(found)
+}
+
 /// The programs that are known, by name.
 pub fn known() -> Vec<Known> {
     let mark = |takes: Takes| match takes {
@@ -217,8 +230,13 @@ pub fn known() -> Vec<Known> {
 
 /// The lines of the table, each as its parts.
 fn lines() -> Vec<Vec<&'static str>> {
+    parts_of(FAMILIES.iter().flat_map(|text| text.lines()))
+}
+
+/// Lines of a table, each as its parts: those that begin with blanks go on with what stands before.
+pub(crate) fn parts_of(lines: impl Iterator<Item = &'static str>) -> Vec<Vec<&'static str>> {
     let mut all: Vec<Vec<&'static str>> = Vec::new();
-    for line in FAMILIES.iter().flat_map(|text| text.lines()) {
+    for line in lines {
         match line.trim() {
             "" => {}
             text if text.starts_with('#') => {}
@@ -238,13 +256,7 @@ fn entry(line: &[&'static str]) -> Result<(Vec<&'static str>, Entry), &'static s
     let (last, rest) = line[at].split_once(':').unwrap_or_default();
     let names = line[..at].iter().copied().chain([last]).flat_map(|part| part.split(','));
     let names: Vec<_> = names.map(str::trim).filter(|name| !name.is_empty()).collect();
-    let mut found = Entry {
-        operands: Operands::Any,
-        traits: Vec::new(),
-        short: HashMap::new(),
-        long: HashMap::new(),
-        takes_numbers: false,
-    };
+    let mut found = Entry::default();
     let is_listed = rest.contains('|');
     let (words, options) = rest.split_once('|').unwrap_or((rest, ""));
     // Without options the words may go on.

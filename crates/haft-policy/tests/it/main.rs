@@ -9,5 +9,6 @@ mod dressed;
 mod forms;
 mod properties;
 mod restricted;
+mod risks;
 mod work;
 mod world;

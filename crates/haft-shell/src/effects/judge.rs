@@ -15,6 +15,8 @@ use crate::{
     table::{self, Entry, Operands, Trait, Use},
 };
 
+pub(crate) use super::outcome::Outcome;
+
 /// Folders whose programs are those that a name finds.
 pub(crate) const FOLDERS: [&str; 8] = [
     "/bin/",
@@ -29,38 +31,6 @@ pub(crate) const FOLDERS: [&str; 8] = [
 
 /// Options with which a program goes through folders: [`Trait::HereRecursive`].
 const RECURSIVE: [&str; 6] = ["r", "R", "d", "recursive", "dereference-recursive", "directories"];
-
-/// What is found out about a command.
-#[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    pub effects: Vec<Effect>,
-    /// Why it is not known to only read.
-    pub faults: Vec<String>,
-    /// What a wrapper sets for the command that it runs.
-    pub assignments: Vec<(String, Option<String>)>,
-    /// How many of the effects are of redirects.
-    pub redirected: usize,
-    /// What the files of its redirects may be.
-    pub targets: Vec<String>,
-    /// The texts that it is given.
-    pub inputs: Vec<String>,
-    /// Whether it follows links in folders.
-    pub follows: bool,
-    /// Whether it does nothing but to run what it wraps.
-    pub passes: bool,
-}
-
-impl Outcome {
-    pub(crate) fn fault(&mut self, why: impl Into<String>) {
-        self.faults.push(why.into());
-    }
-
-    /// It may do anything, and why.
-    pub(crate) fn anything(&mut self, why: impl Into<String>) {
-        self.effects.push(Effect::Anything);
-        self.faults.push(why.into());
-    }
-}
 
 /// Looks at the commands of one script.
 pub(crate) struct Judge<'a, 'r> {
@@ -274,6 +244,7 @@ impl<'a, 'r> Judge<'a, 'r> {
         let at = self.reading.parts.len();
         self.reading.parts.push(Part::default());
         odd(args, &mut out);
+        out.beside.clone_from(&out.faults);
         self.program(args, &wrappers, &mut out);
         self.add(args, span, assignments, wrappers, out);
         let Some(part) = self.reading.parts.pop() else { return false };
@@ -301,18 +272,8 @@ impl<'a, 'r> Judge<'a, 'r> {
                 arg.known().map(str::to_owned)
             }
         };
-        // What it does beyond files tells more than where its output goes.
-        let is_file = |effect: &&Effect| {
-            matches!(effect, Effect::Reads(_) | Effect::Writes(_) | Effect::Destroys(_))
-        };
-        let own = out.effects.iter().skip(out.redirected);
-        let acts = own.chain(&out.effects).filter(|effect| !matches!(effect, Effect::Reads(_)));
-        let acts = acts.clone().find(|effect| !is_file(effect)).or_else(|| acts.clone().next());
-        let why = match (out.faults.first(), acts) {
-            (Some(fault), _) => fault.clone(),
-            (None, Some(effect)) => told(effect),
-            (None, None) => "it only reads".to_owned(),
-        };
+        let is_act = |effect: &Effect| !matches!(effect, Effect::Reads(_));
+        let why = out.why(args);
         // What these find may stand behind links.
         let is_found =
             wrappers.iter().any(|name| ["find", "fd", "fdfind", "xargs"].contains(&&**name));
@@ -336,7 +297,7 @@ impl<'a, 'r> Judge<'a, 'r> {
             is_odd: args.iter().any(|arg| arg.is_odd),
             splits: args.iter().any(|arg| arg.is_split),
             is_known: out.faults.is_empty(),
-            read_only: out.faults.is_empty() && acts.is_none(),
+            read_only: out.faults.is_empty() && !out.effects.iter().any(is_act),
             redirected: out.redirected,
             effects: out.effects,
             why,
@@ -363,14 +324,14 @@ impl<'a, 'r> Judge<'a, 'r> {
             None => name,
         };
         if name.contains('/') {
-            return out.anything(format!("the program {name} is not known"));
+            return out.anything(format!("it runs {name}, which may do anything"));
         }
         match (programs::special(name), table::find(name)) {
             (Some(special), _) => {
                 special(self, &programs::Call { name, args: rest, wrappers }, out);
             }
             (None, Some(entry)) => self.table(name, entry, rest, out),
-            (None, None) => out.anything(format!("the program {name} is not known")),
+            (None, None) => out.anything(format!("it runs {name}, which may do anything")),
         }
         plain::add(self, name, rest, out);
     }
@@ -423,7 +384,7 @@ impl<'a, 'r> Judge<'a, 'r> {
         }
         match table::find(&whole) {
             Some(entry) => self.table(&whole, entry, rest, out),
-            None => out.anything(format!("{whole} is not known to only read")),
+            None => out.anything(format!("{whole} may do anything")),
         }
     }
 
@@ -765,24 +726,5 @@ pub(crate) fn redirects_streams(script: &crate::Script) -> bool {
 fn odd(args: &[Arg], out: &mut Outcome) {
     for arg in args.iter().filter(|arg| arg.is_odd) {
         out.anything(format!("{} may run what is in data", arg.text));
-    }
-}
-
-/// An effect in words.
-fn told(effect: &Effect) -> String {
-    let place = |operand: &Operand| match operand {
-        Operand::Path(path) => path.clone(),
-        Operand::Below(path) => format!("files in {path}"),
-        Operand::Unknown => "files that are known when it runs".to_owned(),
-    };
-    match effect {
-        Effect::Reads(operand) => format!("it reads {}", place(operand)),
-        Effect::Writes(operand) => format!("it writes {}", place(operand)),
-        Effect::Destroys(operand) => format!("it removes {}", place(operand)),
-        Effect::Network(Some(host)) => format!("it connects to {host}"),
-        Effect::Network(None) => "it opens connections".to_owned(),
-        Effect::Runs(what) => format!("{what} runs what the project says"),
-        Effect::ChangesShell => "it changes the shell".to_owned(),
-        Effect::Anything => "it may do anything".to_owned(),
     }
 }

@@ -30,8 +30,12 @@ impl Parsed {
 
 /// Reads the words behind a program's name. With [`Trait::Stop`] or [`Trait::Sub`] it ends before the first operand.
 pub(crate) fn parse(entry: &Entry, args: &[Arg]) -> Parsed {
+    parse_as(entry, args, entry.is(Trait::Stop) || entry.is(Trait::Sub))
+}
+
+/// The same; `stops` says whether it ends before the first operand.
+pub(crate) fn parse_as(entry: &Entry, args: &[Arg], stops: bool) -> Parsed {
     let mut parsed = Parsed::default();
-    let stops = entry.is(Trait::Stop) || entry.is(Trait::Sub);
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         at += 1;

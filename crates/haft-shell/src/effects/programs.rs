@@ -5,7 +5,7 @@ mod contents;
 mod edits;
 mod find;
 mod git;
-mod network;
+pub(crate) mod network;
 mod ps;
 mod sed;
 mod shell;

@@ -441,9 +441,11 @@ fn lists_and_links_are_told_of_programs() {
 #[test]
 fn what_a_part_does_tells_more_than_where_its_output_goes() {
     for (text, why) in [
-        ("npm test > f", "npm test runs what the project says"),
-        ("rm x > f", "it removes /w/x"),
+        ("npm test > f", "it runs this project's tests"),
+        ("rm x > f", "it removes x"),
         ("ls > f", "it writes /w/f"),
+        // What is not there but for a redirect is not said.
+        ("git branch > f", "it writes /w/f"),
         ("ls", "it only reads"),
     ] {
         assert_eq!(reading(text).parts[0].why, why, "{text}");

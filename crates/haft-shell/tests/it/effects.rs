@@ -252,6 +252,11 @@ proptest! {
             all.filter(|text| haft_shell::parse(text, &mut || true).is_ok()).collect()
         });
         let text = quoted(at.get::<String>(all), how);
+        // Called without words, a function has none: what is done with them is nothing.
+        let is_called = dresses.iter().any(|dress| DRESSES[*dress].ends_with("; zf"));
+        if is_called && ["$1", "$@", "$*", "${1"].iter().any(|word| text.contains(word)) {
+            return Ok(());
+        }
         let text = dressed(&text, &dresses);
         prop_assert!(!may_read_only(&text), "{}", text);
     }

@@ -35,7 +35,7 @@ pub(super) fn git(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
             }
             ("p" | "paginate", _) => out.fault("git starts a pager"),
             ("c", Some(text)) if is_harmless(text) => {}
-            ("c", _) => out.anything("a setting that is given to git may run programs"),
+            ("c", _) => out.besides("a setting that is given to git may run programs"),
             _ => {}
         }
     }

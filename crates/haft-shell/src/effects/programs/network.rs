@@ -40,7 +40,7 @@ pub(super) fn fetch(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcom
 }
 
 /// The host of an address.
-fn host(url: &str) -> Option<String> {
+pub(crate) fn host(url: &str) -> Option<String> {
     if url.contains('\\') {
         return None;
     }

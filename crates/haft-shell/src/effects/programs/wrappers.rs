@@ -83,7 +83,7 @@ pub(super) fn inner(
     }
     let set = std::mem::take(&mut out.assignments);
     if !judge.run(args, span, set, wrappers, Outcome::default()) {
-        out.fault(format!("what {} runs is not known to only read", call.name));
+        out.more(call.name);
     }
     true
 }
@@ -373,6 +373,6 @@ fn script(
     let from = judge.reading.parts.len();
     Walk::new(around, judge.reading, judge.go_on, depth).run(state);
     if !judge.reading.parts[from..].iter().all(|part| part.read_only) {
-        out.fault(format!("what {} runs is not known to only read", call.name));
+        out.more(call.name);
     }
 }
