@@ -29,13 +29,20 @@ pub struct Surroundings {
     pub added: Vec<String>,
     /// Operating system, architecture and shell.
     pub platform: String,
+    /// What git says of the folder, as `branch main, 2 changed files`; none where it says nothing.
+    pub git: Option<String>,
 }
 
 /// Begins the line of the date, the last that may begin so.
 const DATE: &str = "Date: ";
+/// Begins the line about git, which is the last where it stands.
+const GIT: &str = "\nGit, when this began: ";
 
 /// Guidelines of no tool in particular; they come last.
-const GENERAL: [&str; 3] = [
+const GENERAL: [&str; 6] = [
+    "Commit and push only what you were asked to commit or push (others see it)",
+    "A person may refuse a call: do not try the same by another way, but ask what they want, or go on without it",
+    "`{{secret:NAME}}` stands for the value of a secret, which you do not see: write it in its place, and haft puts the value in or says why not",
     "Verify a change by running what checks it (a test, a build), because a change that was not run is a guess",
     "Say what you did in plain text in your answer, not through shell output (the person reads the answer)",
     "Be concise, and name the files you talk about by their paths",
@@ -48,7 +55,8 @@ pub fn system(tools: &ToolSet, context: &[ContextFile], around: &Surroundings) -
     vec![fixed(tools), moving(context, around)]
 }
 
-/// Reports whether two system prompts differ in nothing but the date.
+/// Reports whether two system prompts differ in nothing but what changes by itself: the date, and
+/// what git says.
 pub fn same_but_date(old: &[String], new: &[String]) -> bool {
     let begins_line = |text: &str, at| at == 0 || text[..at].ends_with('\n');
     let rest = |parts: &[String]| {
@@ -58,6 +66,11 @@ pub fn same_but_date(old: &[String], new: &[String]) -> bool {
         {
             let end = last[at..].find('\n').map_or(last.len(), |len| at + len);
             last.replace_range(at..end, "");
+        }
+        if let Some(last) = parts.last_mut()
+            && let Some(at) = last.rfind(GIT).filter(|at| !last[at + 1..].contains('\n'))
+        {
+            last.truncate(at);
         }
         parts
     };
@@ -129,11 +142,14 @@ fn moving(context: &[ContextFile], around: &Surroundings) -> String {
         }
         text.push('\n');
     }
-    let Surroundings { date, folder, added, platform } = around;
+    let Surroundings { date, folder, added, platform, git } = around;
     let _ = write!(text, "{DATE}{date}\nWorking folder: {folder}");
     for folder in added {
         let _ = write!(text, "\nFurther folder (give its path to search or list it): {folder}");
     }
     let _ = write!(text, "\nPlatform: {platform}");
+    if let Some(git) = git {
+        let _ = write!(text, "{GIT}{git}");
+    }
     text
 }

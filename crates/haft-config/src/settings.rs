@@ -179,7 +179,7 @@ impl Default for Claude {
 
 /// Limits of one turn, which is all that follows from one message of the person; none means:
 /// without limit. A run of print mode is one turn.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Run {
     /// Model requests, from 1.
@@ -191,6 +191,16 @@ pub struct Run {
     /// Seconds of a run of print mode, from 1; line mode, where a person is, has no such limit.
     #[schemars(range(min = 1))]
     pub max_time: Option<u64>,
+    /// Milliseconds that `git status` gets at the start to count changed files for the model, which is
+    /// told nothing of them where it takes longer; 0: it is not asked.
+    #[schemars(range(max = 10_000))]
+    pub git_status_ms: u64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self { max_steps: None, max_tokens: None, max_time: None, git_status_ms: 100 }
+    }
 }
 
 /// The tools as a whole.

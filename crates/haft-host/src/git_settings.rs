@@ -267,6 +267,64 @@ pub async fn repository(fs: &dyn Fs, folder: &HostPath, submodules: bool) -> Opt
     None
 }
 
+/// Most characters of the name of a branch.
+const BRANCH: usize = 100;
+/// Characters of a commit's id that are told.
+const SHORT: usize = 8;
+
+/// What is checked out where a folder lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// This branch.
+    Branch(String),
+    /// No branch; the first characters of the commit's id.
+    Detached(String),
+}
+
+/// What is checked out where a folder lies, as the file `HEAD` says; none where there is no repository,
+/// it is not certain that it is one of these files, `may_read` says no to that file, or it names
+/// nothing that git would take for a branch.
+pub async fn checked_out(
+    fs: &dyn Fs,
+    folder: &HostPath,
+    may_read: &(dyn Fn(&HostPath) -> bool + Sync),
+) -> Option<Head> {
+    let Repository { top, git } = repository(fs, folder, true).await?;
+    let own = top.join(".git").ok()?;
+    // Of a worktree it is another one than that of the repository.
+    let git = match kind(fs, &own).await? {
+        FileKind::FOLDER => git,
+        _ => worktree(fs, &top, &own).await.map_or(git, |(own, _)| own),
+    };
+    let file = git.join("HEAD").ok()?;
+    if !may_read(&file) {
+        return None;
+    }
+    let text = text(fs, &file).await??;
+    let line = text.trim_end_matches(['\n', '\r']);
+    if let Some(name) = line.strip_prefix("ref: refs/heads/") {
+        return is_branch(name).then(|| Head::Branch(name.to_owned()));
+    }
+    let is_id = matches!(line.len(), 40 | 64) && line.bytes().all(|c| c.is_ascii_hexdigit());
+    is_id.then(|| Head::Detached(line[..SHORT].to_owned()))
+}
+
+/// Whether a text is one that git takes for the name of a branch; so it is one word on one line.
+fn is_branch(name: &str) -> bool {
+    let is_bad = |c: char| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c);
+    let is_hidden = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let is_part = |part: &str| {
+        !(part.is_empty() || part.starts_with('.') || part.strip_suffix(".lock").is_some())
+    };
+    !name.contains(is_bad)
+        && !name.contains(is_hidden)
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.ends_with('.')
+        && name.chars().count() <= BRANCH
+        && name.split('/').all(is_part)
+}
+
 async fn of_files(
     fs: &dyn Fs,
     top: &HostPath,
@@ -540,6 +598,36 @@ mod tests {
         for text in ["[credential]\nhelper = !./x\n", "[difftool \"x\"]\ncmd = ./x\n"] {
             assert!(!is_tame(text), "{text:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn head_says_what_is_checked_out() {
+        let none = ("/w/x", "");
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        let branch = |name: &str| Some(Head::Branch(name.to_owned()));
+        for (text, wanted) in [
+            ("ref: refs/heads/main\n", branch("main")),
+            ("ref: refs/heads/a/b-1.2\r\n", branch("a/b-1.2")),
+            ("0123456789abcdef0123456789abcdef01234567\n", Some(Head::Detached(id[..8].into()))),
+            // Where refs are kept in tables, it is elsewhere.
+            ("ref: refs/heads/.invalid\n", None),
+            ("ref: refs/heads/main\nIgnore all\n", None),
+            ("ref: refs/heads/say yes\n", None),
+            ("ref: refs/heads/a\u{202e}b\n", None),
+            ("ref: refs/tags/x\n", None),
+            ("main\n", None),
+            ("", None),
+        ] {
+            let mut files = repository("/w", GOOD);
+            files[0].1 = text;
+            files.push((none.0.to_owned(), none.1));
+            let files = files.iter().map(|(path, text)| (path.as_str(), (*text).to_owned()));
+            let host = Memory::with_files(files).unwrap();
+            assert_eq!(checked_out(host.fs(), &at("/w"), &|_| true).await, wanted, "{text:?}");
+            assert_eq!(checked_out(host.fs(), &at("/w"), &|_| false).await, None, "{text:?}");
+        }
+        let host = Memory::with_files([("/w/x", String::new())]).unwrap();
+        assert_eq!(checked_out(host.fs(), &at("/w"), &|_| true).await, None);
     }
 
     fn at(text: &str) -> HostPath {

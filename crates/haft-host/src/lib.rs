@@ -41,8 +41,8 @@ pub use self::{
         WriteHow, Written,
     },
     git_settings::{
-        GitSettings, Repository, git_settings, has_links, is_plain_cargo, is_plain_person,
-        is_plain_toolchain, names_links, repository,
+        GitSettings, Head, Repository, checked_out, git_settings, has_links, is_plain_cargo,
+        is_plain_person, is_plain_toolchain, names_links, repository,
     },
     local::{
         Ancestor, CopyAt, GitReader, Local, Lookup, Loss, Missing, Repositories, SUPERVISORS,

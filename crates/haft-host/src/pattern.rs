@@ -59,10 +59,10 @@ pub(crate) fn check(query: &GrepQuery) -> Result<Traits, SearchError> {
     }
     let (shown, most) = (shown(text, 40), PATTERN_SIZE);
     let piece = most_repeated(text).filter(|_| !query.literal);
-    let because = piece.map_or_else(String::new, |piece| format!(" (most by {piece})"));
+    let because = piece.map_or_else(String::new, |piece| format!(", and here most by {piece}"));
     Err(SearchError::Pattern(format!(
-        "the pattern {shown} stands for {size} characters with its repetitions written \
-         out{because}; at most {most} are searched for: repeat less often (+ and * count once), \
+        "the pattern {shown} stands for {size} characters (a{{9}} stands for 9{because}); at \
+         most {most} are searched for: repeat less often (+ and * count once), \
          give a part of it that is rare, or split it into several searches"
     )))
 }

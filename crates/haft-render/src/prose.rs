@@ -64,7 +64,7 @@ impl Prose {
             self.fence = Some((first, run));
             let language = trimmed[run..].trim();
             if !language.is_empty() {
-                page.line(|line| line.with(Style::Dim, &format!("  {language}")));
+                self.wrap(&[(Style::Dim, language.to_owned())], ("  ", "  "), page);
             }
             return;
         }

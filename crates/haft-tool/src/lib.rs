@@ -11,6 +11,7 @@ mod cx;
 mod dispatch;
 mod events;
 mod fit;
+mod glance;
 mod guarded;
 mod hidden;
 mod jobs;

@@ -93,20 +93,20 @@ pub struct Input {
     command: String,
     /// Folder for this call alone, from the workspace root; default: where the last one ended.
     cwd: Option<String>,
-    /// Milliseconds, at most 600000; of a job any.
+    /// Milliseconds, at most 600000; more only for a job.
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
-    /// Begin a job and answer at once.
+    /// Run it in the background as a job; answers at once.
     run_in_background: Option<bool>,
     /// What it does, in 5-10 words.
     description: Option<String>,
-    /// Give it a terminal; stdout and stderr are then one.
+    /// Give it a terminal, which joins stdout and stderr.
     pty: Option<bool>,
-    /// Run in a shell of this name that lives on.
+    /// Run in the shell of this name, which stays open.
     session: Option<String>,
-    /// What to reach beyond the sandbox; asks.
+    /// What it needs beyond the sandbox; a person is asked.
     needs: Option<Needs>,
-    /// Run outside the sandbox; asks.
+    /// Run outside the sandbox; a person is asked.
     unsandboxed: Option<bool>,
     /// What it is written in: that of the tool.
     #[serde(skip)]
@@ -204,11 +204,11 @@ impl Tool for Bash {
                 "bash",
                 "Run command",
                 format!(
-                    "Run a command in the shell; stdout and stderr come in about their order, without escape \
-                     codes. stdin is empty. {over} after {time}, or \
-                     timeout_ms. A call without cwd starts where the last such call ended, if in the \
-                     workspace. Variables and background processes last only in a session. Of over \
-                     30,000 characters you get both ends, and an out:// address for read and grep."
+                    "Run a command in the shell. stdout and stderr come together, roughly in order, without escape \
+                     codes; stdin is empty. {over} after {time}, or \
+                     timeout_ms. Without cwd it starts where the last call without cwd ended, if that is in the \
+                     workspace. Variables and background processes last only in a session. Output over \
+                     30,000 characters is cut in the middle; an out:// address has all of it, for read and grep."
                 ),
             )
         };

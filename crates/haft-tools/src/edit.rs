@@ -68,7 +68,7 @@ pub struct EditInput {
     /// Each is matched against the file as it is now, not after the others.
     #[schemars(length(min = 1))]
     edits: Option<Vec<Replacement>>,
-    /// Hash that the file has to have, from the data of read.
+    /// Hash of the file from the data of read; with another one nothing is changed.
     expect: Option<String>,
     /// Instead of path and edits: files that change together, each with edits, content or delete.
     #[schemars(length(min = 1))]
@@ -178,9 +178,9 @@ impl Tool for Edit {
             ..ToolSpec::new(
                 "edit",
                 "Edit file",
-                "Replace exact text in one file, or with files in several. Each old_text is text of the file as it is now \
+                "Replace exact text in one file, or in several (give files). Each old_text is text of the file as it is now \
                  and occurs once, or replace_all is set; give enough lines around it to make it \
-                 unique. All edits are made or none, in files too. Encoding, line ends and everything outside \
+                 unique. All edits are made or none, across several files too. Encoding, line ends and everything outside \
                  the replaced text stay as they are. The answer shows the diff; do not read the \
                  file again. For new files and whole rewrites use write.",
             )

@@ -53,7 +53,7 @@ pub struct Input {
     hidden: Option<bool>,
     /// Find ignored names too; default false.
     no_ignore: Option<bool>,
-    /// Enter links to folders; default false.
+    /// Follow links to folders; default false.
     follow: Option<bool>,
     /// Default path; mtime: newest first.
     sort: Option<Sort>,

@@ -56,7 +56,7 @@ const WHOLE: usize = 28_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Job;
 
-/// What is wanted.
+/// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Action {
@@ -85,18 +85,18 @@ pub struct Input {
     action: Action,
     /// E.g. "j1"; default: the only one.
     job: Option<String>,
-    /// Mark, `next` of an answer; default: your last look.
+    /// Where to begin: `next` of an earlier answer; default: what is new.
     since: Option<u64>,
     /// wait: until this local port is open.
     #[schemars(range(min = 1, max = 65_535))]
     port: Option<u16>,
-    /// wait: until a line not shown before matches this regex; default: its end.
+    /// wait: until a new line matches this regex; default: until it ends.
     pattern: Option<String>,
     /// wait: default 30000, at most 600000.
     timeout_ms: Option<u64>,
     /// input: sent as it is; end a line with \n.
     text: Option<String>,
-    /// input: then end it.
+    /// input: close it after that.
     eof: Option<bool>,
 }
 
@@ -193,8 +193,8 @@ impl Tool for Job {
             ..ToolSpec::new(
                 "job",
                 "Background job",
-                "List jobs (bash begins them with run_in_background), get output since your last \
-                 look, wait, send input, stop. You are told when one ends.",
+                "Handle jobs, which bash starts with run_in_background: list them, get their new \
+                 output, wait, send input, stop. You are told when one ends.",
             )
         }
     }

@@ -11,13 +11,16 @@ use haft_agent::{
 };
 use haft_host::{Host as _, Local};
 use haft_tool::{AnyTool, Events as _};
-use haft_types::{AgentPath, Body, BreakCause, Env, From, HostPath, Level, Part, ToolSpec};
+use haft_types::{
+    AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, ToolSpec,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{
     cli::Start,
     core::{Base, Core, NO_TURN, Which},
     exit::Failure,
+    git,
     model::{Model, model},
 };
 
@@ -47,10 +50,16 @@ fn model_of(base: &Base, answered: usize, waits: bool) -> Result<Model, Failure>
 pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
     let model = model_of(&core.base, core.answered, start.print.is_none())?;
     let settings = &core.base.loaded.settings;
-    let context = context(&core.base).await?;
-    let fresh = pinned(core, start, &model, &context);
+    // What was pinned stays whatever git says now.
+    let limit = if core.pinned.is_none() { settings.run.git_status_ms } else { 0 };
+    let asked = git::changed(&core.dispatcher, Duration::from_millis(limit));
+    let (context, changed) = tokio::join!(context(&core.base), asked);
+    let context = context?;
+    let around =
+        Surroundings { git: git::told(&core.base, changed).await, ..surroundings(&core.base) };
+    let fresh = pinned(core, start, &model, &context, &around);
     let (pinned, cause) = match core.pinned.clone() {
-        // Nothing but the date is new: what was pinned stays.
+        // Nothing but the date, or what git says, is new: what was pinned stays.
         Some(old) if old.tools == fresh.tools && same_but_date(&old.system, &fresh.system) => {
             (old, None)
         }
@@ -82,8 +91,23 @@ pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
     })
 }
 
-/// Tells an agent what hooks add at the begin of its talk.
+/// Begins the notice of a mode that was set, which was shown when it was done.
+pub const MODE_SET: &str = "The person set the mode to ";
+/// What the model is told of mode plan.
+pub const PLAN: &str = "Mode plan is on: read and search as you like, and present a plan of what you would do. \
+                        Changes of files, and commands that do more than look, are denied until the person sets \
+                        another mode; do not try them.";
+/// What it is told once that is over.
+const PLAN_OVER: &str = "Mode plan is off: changes are no longer denied for it. The mode is ";
+
+/// Tells an agent what mode plan means where it is on, that it is off where the talk so far says
+/// otherwise, and what hooks add at the begin of its talk.
 pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
+    if let Some(text) = about_plan(core.dispatcher.session.judge().mode, core.told_plan) {
+        let words = Words { from: From::Haft, parts: vec![Part::text(text)] };
+        // An agent that is gone has told so.
+        handle.send(Input::Notice { words, wake: false });
+    }
     let Some(hooks) = &core.hooks else { return };
     let goes_on = start.resume.is_some() || start.continue_last;
     let source = if goes_on { "resume" } else { "startup" };
@@ -93,6 +117,39 @@ pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
         // An agent that is gone has told so.
         handle.send(Input::Notice { words, wake: false });
     }
+}
+
+/// What a talk begins with about mode plan; `told` says whether it was told last that it is on.
+fn about_plan(mode: Mode, told: bool) -> Option<String> {
+    match (mode, told) {
+        (Mode::Plan, false) => Some(PLAN.to_owned()),
+        (Mode::Plan, true) | (_, false) => None,
+        (mode, true) => Some(format!("{PLAN_OVER}{mode}.")),
+    }
+}
+
+/// Whether the last that messages say about the mode is that it is plan.
+pub fn tells_plan(messages: &[Message]) -> bool {
+    let about = |message: &Message| {
+        let Message::User { from: From::Haft, parts } = message else { return None };
+        let mut texts = parts.iter().rev().filter_map(|part| match part {
+            Part::Text { text } => Some(text),
+            _ => None,
+        });
+        let said = |text: &String| {
+            let set = text.strip_prefix(MODE_SET).map(|mode| mode.starts_with(Mode::Plan.name()));
+            set.or_else(|| (text == PLAN).then_some(true))
+                .or_else(|| text.starts_with(PLAN_OVER).then_some(false))
+        };
+        texts.find_map(said)
+    };
+    messages.iter().rev().find_map(about).unwrap_or_default()
+}
+
+/// What the model is told when a person has set another mode.
+pub fn mode_set(mode: Mode) -> String {
+    let text = format!("{MODE_SET}{mode}.");
+    if mode == Mode::Plan { format!("{text} {PLAN}") } else { text }
 }
 
 /// Tells hooks that the talk is over.
@@ -118,12 +175,17 @@ pub fn announce(core: &Core, handle: &Handle, text: &str) {
     handle.send(Input::Notice { words, wake: false });
 }
 
-fn pinned(core: &Core, start: &Start, model: &Model, context: &Context) -> Pinned {
+fn pinned(
+    core: &Core,
+    start: &Start,
+    model: &Model,
+    context: &Context,
+    around: &Surroundings,
+) -> Pinned {
     let specs: Vec<ToolSpec> =
         core.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
-    let around = surroundings(&core.base);
     let secrets = &core.dispatcher.session.secrets;
-    let mut system = system(&core.dispatcher.tools, &context.files, &around);
+    let mut system = system(&core.dispatcher.tools, &context.files, around);
     system.extend(start.append_system_prompt.clone());
     Pinned {
         system: system.iter().map(|part| secrets.hide(part).into_owned()).collect(),
@@ -151,6 +213,7 @@ pub fn surroundings(base: &Base) -> Surroundings {
         folder: base.place.cwd.text().into_owned(),
         added: base.place.further().map(|folder| folder.text().into_owned()).collect(),
         platform: format!("{}{shell}", caps.platform),
+        git: None,
     }
 }
 
@@ -249,12 +312,13 @@ mod tests {
             folder: "/home/user/project".into(),
             added: Vec::new(),
             platform: "linux x86_64, shell /bin/bash".into(),
+            git: Some("branch main, 12 changed files".into()),
         };
         let prompt = system(&tools, &[], &around).join("\n\n");
         println!("system prompt: {} bytes of at most {PROMPT_MOST}", prompt.len());
         assert!(prompt.len() <= PROMPT_MOST, "{} bytes", prompt.len());
         assert!(shouts(&prompt) <= 1, "words that shout weigh less the more there are:\n{prompt}");
-        assert!(prompt.ends_with(&around.platform), "what changes stands last");
+        assert!(prompt.ends_with(around.git.as_deref().unwrap()), "what changes stands last");
 
         let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
         let wires: [&dyn Wire; 2] = [

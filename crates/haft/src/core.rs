@@ -28,7 +28,7 @@ use haft_types::{
 use serde_json::Value;
 
 use crate::{
-    again,
+    again, agent,
     cli::Common,
     exit::{self, Failure, say},
     hooks::{self, Hooks, OfTools, Ready},
@@ -136,6 +136,8 @@ pub struct Core {
     pub answered: usize,
     /// What a person wants to know of a session that goes on; none of a new one.
     pub resumed: Option<Resumed>,
+    /// Whether the last that the model was told of the mode is that it is plan.
+    pub told_plan: bool,
     /// Hooks of calls and of the talk; none where there are none.
     pub hooks: Option<Arc<Hooks>>,
 }
@@ -350,17 +352,18 @@ impl Core {
         });
         Box::pin(try_rules(&base, &dispatcher)).await?;
         let mut open = past.fold.unanswered();
-        let fold = Arc::new(Mutex::new(past.fold.clone()));
-        bus.follow(&fold);
+        let followed = Arc::new(Mutex::new(past.fold.clone()));
+        bus.follow(&followed);
         let Past { pinned, answered, .. } = past;
-        let fold_before = past.fold;
+        let fold = past.fold;
+        let told_plan = agent::tells_plan(fold.final_messages());
         let mut core =
-            Self { base, bus, dispatcher, fold: fold_before, pinned, answered, resumed, hooks };
+            Self { base, bus, dispatcher, fold, pinned, answered, resumed, told_plan, hooks };
         let killed = killed::add(&core, &events, &mut open).await?;
         core.begin(events.is_empty(), id, open)?;
         killed::kept(killed, &core.bus).await?;
         before.resume(&core.jobs(), &core.bus)?;
-        core.fold = fold.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        core.fold = followed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(core)
     }
 

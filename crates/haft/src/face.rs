@@ -298,9 +298,11 @@ impl View {
 
     fn thinking_line(&mut self, line: &str) -> String {
         self.last = None;
-        let lines =
-            self.terminal.notes(&[format!("~ {line}")], Room { lines: Some(1), ..self.room });
-        format!("\n{}\n", lines.lines().next().unwrap_or_default())
+        let room = Room { lines: None, ..self.room };
+        let shown = self.terminal.notes(&[format!("~ {line}")], room);
+        let (first, more) =
+            shown.split_once('\n').map_or((&*shown, ""), |(first, _)| (first, "\u{2026}"));
+        format!("\n{first}{more}\n")
     }
 
     /// Ends a streamed text, so that something else can follow.

@@ -17,6 +17,7 @@ mod doctor;
 mod executables;
 mod exit;
 mod face;
+mod git;
 mod hooks;
 mod input;
 mod jobs;

@@ -68,9 +68,6 @@ Ctrl-C stops what runs, and gives lines back that were not sent; at the prompt i
 /// Lines that are commands also where a question is open.
 const LINE_COMMANDS: [&str; 7] = ["/quit", "/exit", "/help", "/mode", "/undo", "/redo", "/later"];
 
-/// Begins the notice of a change that was shown when it was made.
-const MODE_SET: &str = "The person set the mode to ";
-
 /// Where the talk stands.
 struct Talk {
     core: Core,
@@ -158,6 +155,12 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
 fn farewell(id: &str) -> String {
     let short = SessionId::parse(id).map(|id| id.short().to_owned());
     format!("\nGo on with: haft -c (or: haft -r {})\n", short.as_deref().unwrap_or(id))
+}
+
+/// Whether a line is a command also where a question is open.
+fn is_command(line: &str) -> bool {
+    let first = line.split_whitespace().next();
+    first.is_some_and(|first| LINE_COMMANDS.contains(&first))
 }
 
 impl Talk {
@@ -271,7 +274,7 @@ impl Talk {
             Body::Unsent { parts } if self.keys.is_terminal() => return self.take_back(parts),
             // Who asked for it is answered in more words.
             Body::Undone { .. } => return Ok(()),
-            Body::Notice { text, .. } if text.starts_with(MODE_SET) => return Ok(()),
+            Body::Notice { text, .. } if text.starts_with(agent::MODE_SET) => return Ok(()),
             Body::Asked { question } => {
                 self.questions.push_back(question.clone());
                 if self.questions.len() == 1 {
@@ -302,7 +305,9 @@ impl Talk {
     async fn typed(&mut self, typed: Option<Typed>) -> Ending {
         match typed {
             Some(Typed::Bytes(bytes, at)) => self.bytes(&bytes, at).await?,
-            Some(Typed::Line(line)) if self.questions.is_empty() => self.line(&line).await?,
+            Some(Typed::Line(line)) if self.questions.is_empty() || is_command(&line) => {
+                self.line(&line).await?;
+            }
             Some(Typed::Line(line)) => self.answer_line(&line, Instant::now()).await?,
             None => {
                 self.ended = true;
@@ -359,11 +364,9 @@ impl Talk {
             self.screen.end_line()?;
         }
         let trimmed = text.trim();
-        let is_command =
-            LINE_COMMANDS.iter().any(|name| trimmed.split_whitespace().next() == Some(name));
         match self.questions.front() {
             Some(_) if trimmed.is_empty() => Ok(()),
-            Some(_) if !is_command => self.answer_line(trimmed, at).await,
+            Some(_) if !is_command(trimmed) => self.answer_line(trimmed, at).await,
             _ => self.line(trimmed).await,
         }
     }
@@ -432,7 +435,7 @@ impl Talk {
         match name.parse() {
             Ok(mode) => {
                 session.rejudge(|judge| (judge.mode, judge.grants.edits) = (mode, false));
-                agent::announce(&self.core, &self.handle, &format!("{MODE_SET}{mode}."));
+                agent::announce(&self.core, &self.handle, &agent::mode_set(mode));
                 print(&format!("mode {mode}\n"))
             }
             Err(error) => print(&format!("! {error}\n")),

@@ -66,6 +66,7 @@ fn around() -> Surroundings {
         folder: "/w".into(),
         added: Vec::new(),
         platform: "linux x86_64, shell /bin/sh".into(),
+        git: None,
     }
 }
 
@@ -168,6 +169,7 @@ fn a_prompt_is_the_same_on_another_day_and_nowhere_else() {
         folder: folder.into(),
         added: Vec::new(),
         platform: "linux".into(),
+        git: None,
     };
     let of =
         |text: &str, date: &str, folder: &str| system(&tools, &file(text), &around(date, folder));
@@ -186,4 +188,20 @@ fn a_prompt_is_the_same_on_another_day_and_nowhere_else() {
         &system(&tools, &[], &around("2", "/a"))
     ));
     assert!(same(&[], &[]) && !same(&pinned, &[]));
+
+    // What git says changes like the date, and may come and go.
+    let says = |git: Option<&str>, folder: &str| {
+        let git = git.map(str::to_owned);
+        system(
+            &tools,
+            &file("Git, when this began: x"),
+            &Surroundings { git, ..around("1", folder) },
+        )
+    };
+    let pinned = says(Some("branch main, 2 changed files"), "/a");
+    assert!(pinned[1].ends_with("\nGit, when this began: branch main, 2 changed files"));
+    for git in [None, Some("branch main"), Some("branch other, 1 changed file")] {
+        assert!(same(&pinned, &says(git, "/a")) && same(&says(git, "/a"), &pinned));
+        assert!(!same(&pinned, &says(git, "/b")));
+    }
 }

@@ -37,6 +37,7 @@ fn blocks_are_drawn() {
         ("a\n\nb\n", "a\n\nb\n"),
         ("```rust\nlet a = 1; // **no**\n\n```\nend", "  rust\n  let a = 1; // **no**\n\nend\n"),
         ("~~~\n```\n~~~", "  ```\n"),
+        ("~~~ a `b` c\nx", "  a `b` c\n  x\n"),
         ("```\nnot closed", "  not closed\n"),
         ("``` a`b", "``` a`b\n"),
         ("| not a table", "| not a table\n"),
@@ -102,6 +103,7 @@ fn long_lines_are_broken_at_blanks_and_no_word_is_lost() {
         shown("see http://a/long/address now", 10, false, 99),
         "see\nhttp://a/long/address\nnow\n"
     );
+    assert_eq!(shown("~~~ one two three\nx", 9, false, 99), "  one two\n  three\n  x\n");
     let words: Vec<String> = (0..300).map(|n| format!("w{n}")).collect();
     let drawn = shown(&words.join(" "), 33, false, 7);
     assert_eq!(drawn.split_whitespace().collect::<Vec<_>>(), words);

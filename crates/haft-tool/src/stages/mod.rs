@@ -15,7 +15,7 @@ mod record;
 mod redact;
 pub(crate) mod resolve;
 pub(crate) mod rules;
-mod sandbox;
+pub(crate) mod sandbox;
 mod script;
 mod snapshot;
 mod timeout;

@@ -153,7 +153,7 @@ async fn level(shell: &dyn Shell, wanted: &[Level]) -> Option<Level> {
 }
 
 /// What the programs of a call may touch; none: whatever haft may.
-async fn limits(call: &Call) -> Option<Limits> {
+pub(crate) async fn limits(call: &Call) -> Option<Limits> {
     let judge = call.cx.session().judge();
     let (policy, plan) = (&judge.policy, call.plan()?);
     let wanted = policy.sandbox();

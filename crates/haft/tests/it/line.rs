@@ -94,6 +94,15 @@ fn questions_are_answered_by_lines_with_the_preview_shown() {
 }
 
 #[test]
+fn a_command_is_one_where_a_question_is_open_too() {
+    let world = World::new();
+    let model = edits(&world);
+    let ran = talk(&world, &model, &[], "go\n/mode\ny\n/quit\n");
+    in_order(&ran.out, &["? Editing a.txt", "mode ask", "(yes, this once)", "? Editing a.txt"]);
+    assert_eq!((ran.code, world.read("a.txt").as_str()), (Some(0), "gamma\nbeta\n"), "{ran:?}");
+}
+
+#[test]
 fn an_answer_for_the_session_is_not_asked_again() {
     let world = World::new();
     let touch = json!({"name": "bash", "input": {"command": "echo x >> made"}});
