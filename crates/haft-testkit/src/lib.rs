@@ -7,5 +7,6 @@ pub mod cassette;
 pub mod harness;
 pub mod http;
 pub mod machine;
+pub mod schema;
 pub mod slow;
 pub mod world;

@@ -94,6 +94,9 @@ impl Hider<'_> {
         outcome.data.iter_mut().for_each(|data| self.value(data));
         outcome.detail.iter_mut().for_each(|detail| self.detail(detail));
         self.texts(&mut outcome.notes);
+        if let Some(denial) = &mut outcome.denial {
+            self.texts(denial.rule.iter_mut().chain([&mut denial.reason]));
+        }
     }
 
     fn part(self, part: &mut Part) {

@@ -1,4 +1,4 @@
-//! The one event type: the log is its durable part, JSON mode prints it, front ends fold it.
+//! The one event type: the log is its durable part, front ends fold it.
 //!
 //! **Invariant:** its JSON is public. Version 1 opens for ever: variants and fields are added,
 //! never renamed or given another meaning.

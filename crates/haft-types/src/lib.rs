@@ -40,7 +40,7 @@ pub use self::{
     message::{Blob, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage},
     misfit::Misfit,
     named::{Effort, Mode, UnknownEffort, UnknownMode},
-    outcome::{Outcome, Receipt, ReceiptAction, Status, ToolError},
+    outcome::{Denial, Outcome, Receipt, ReceiptAction, Status, ToolError},
     path::{HostPath, PathError, Style},
     question::{Answerer, Choice, Question, QuestionId, QuestionKind, Reply},
     rebuilt::{REBUILT, is_rebuilt},

@@ -31,6 +31,16 @@ impl Status {
     }
 }
 
+/// Why a call was denied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// The rule that denies it, as it is written; none where a mode, a place, a hook or a person does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
 /// What was done to one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "did", rename_all = "snake_case")]
@@ -135,6 +145,9 @@ pub struct Outcome {
     /// What was changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
+    /// Why it was denied, where it was, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denial: Option<Denial>,
 }
 
 impl Outcome {
@@ -197,12 +210,14 @@ pub struct ToolError {
     pub message: String,
     /// One sentence that says what to do next.
     pub hint: Option<Text>,
+    /// The rule that denies it; none where none does.
+    pub rule: Option<String>,
 }
 
 impl ToolError {
     /// A failure without advice.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { status: Status::Failed, message: message.into(), hint: None }
+        Self { status: Status::Failed, message: message.into(), hint: None, rule: None }
     }
 
     /// A refusal by a rule, a hook or a person.
@@ -214,6 +229,12 @@ impl ToolError {
     #[must_use]
     pub fn hint(self, hint: impl Into<Text>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Names the rule that denies it.
+    #[must_use]
+    pub fn by_rule(self, rule: Option<String>) -> Self {
+        Self { rule, ..self }
     }
 }
 
@@ -229,7 +250,10 @@ impl fmt::Display for ToolError {
 
 impl From<ToolError> for Outcome {
     fn from(error: ToolError) -> Self {
-        Self::ended(error.status, error.to_string())
+        let text = error.to_string();
+        let ToolError { status, message: reason, rule, .. } = error;
+        let denial = (status == Status::Denied).then_some(Denial { rule, reason });
+        Self { denial, ..Self::ended(status, text) }
     }
 }
 

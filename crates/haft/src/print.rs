@@ -1,14 +1,19 @@
 //! `haft -p`: one run without a terminal.
 //!
-//! **Invariant:** standard output holds the answer and nothing else: text, one JSON object, or
-//! the events as lines of JSON. Nobody can be asked here, so what would ask is denied, and said.
+//! **Invariant:** standard output holds the answer and nothing else: text, one JSON object, or lines of
+//! JSON that end with that object. Nobody can be asked here, so what would ask is denied, and said.
+
+mod lines;
 
 use std::{sync::Arc, time::Duration};
 
 use haft_agent::{Agent, Feed, Handle, Input, When};
 use haft_tool::{AnyTool, Job};
-use haft_types::{Body, Event, Level, Part, Status, Stop, TurnEnd, Usage};
+use haft_types::{Body, Event, Level, Part, Stop, TurnEnd, Usage};
+use serde::Serialize;
 use serde_json::{Value, json};
+
+use self::lines::{Denied, Lines};
 
 use crate::{
     agent, attach,
@@ -34,24 +39,46 @@ struct Result {
     calls: u64,
     /// Those of them that did not end well.
     failed: u64,
-    denied: Vec<String>,
+    lines: Lines,
     usage: Usage,
     steps: u64,
+    /// The model that answered last.
+    model: Option<String>,
     end: Option<TurnEnd>,
     /// What went wrong although the turn came to its end, as it was told.
     trouble: Option<String>,
     outage: Outage,
 }
 
-/// Runs once.
+/// Runs once. Programs get a result however it goes.
 pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
+    let mut told = Told::default();
+    let ending = run_once(start, more, &mut told).await;
+    let wanted = start.output != Output::Text && !told.result;
+    if let (Err(failure @ (Failure::Usage(_) | Failure::Failed(_))), true) = (&ending, wanted) {
+        let status = if matches!(failure, Failure::Usage(_)) { "usage" } else { "failed" };
+        early(status, &failure.to_string(), told.session.as_deref())?;
+    }
+    ending
+}
+
+/// What programs were told.
+#[derive(Default)]
+struct Told {
+    session: Option<String>,
+    result: bool,
+}
+
+async fn run_once(start: &Start, more: &[Arc<dyn AnyTool>], told: &mut Told) -> Ending {
     let began = now();
     let parts = prompt(start)?;
     let core = agent::open(start, false, more).await?;
+    told.session = Some(core.session_id().to_owned());
     let mut feed = core.bus.subscribe();
     let setup = agent::setup(&core, start).await?;
-    if start.output == Output::StreamJson {
-        tell_session(&core)?;
+    let mut result = Result::default();
+    if let Some(first) = named(&core)? {
+        result.print(&first, start.output)?;
     }
     let handle = Agent::start(setup);
     agent::begin_talk(&core, start, &handle).await;
@@ -64,22 +91,22 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     handle.send(Input::User { when: When::FollowUp, parts });
     let most = start.max_time.or(core.base.loaded.settings.run.max_time);
     let mut verbose = start.verbose.then(|| Verbose::new(&core));
-    let result = follow(&mut feed, &handle, (start.output, verbose.as_mut()), most).await;
+    let of = (start.output, verbose.as_mut());
+    let followed = follow(&mut result, (&mut feed, &handle), of, most).await;
     // However it went: what runs is stopped, and the log is whole.
     handle.close().await;
     agent::end_talk(&core, "other").await;
     let stopped = core.end_jobs().await;
     core.close().await;
-    let result = result?;
+    followed?;
     while let Some(event) = feed.next().await {
-        if start.output == Output::StreamJson {
-            println_json(&serde_json::to_string(&*event)?)?;
-        }
+        result.print(&event, start.output)?;
     }
     say_stopped(&stopped);
     let took = now().saturating_sub(began);
+    told.result = true;
     finish(start.output, &result, &core, took)?;
-    let count = result.denied.len();
+    let count = result.lines.denials().len();
     if !start.fail_on_denied || count == 0 {
         return Ok(());
     }
@@ -109,24 +136,47 @@ fn jobs_of(core: &Core) -> Vec<Value> {
     core.jobs().all().iter().map(one).collect()
 }
 
-/// Prints the session's first event, which names it: programs go on with it by that.
-fn tell_session(core: &Core) -> Ending {
+/// The session's first event, which names it: programs go on with it by that.
+fn named(core: &Core) -> std::result::Result<Option<Event>, Failure> {
     let store = core.base.store()?;
-    match store.branch(&store.find(core.session_id())?, None)?.next() {
-        Some(first) => println_json(&serde_json::to_string(&first?)?),
-        None => Ok(()),
+    Ok(store.branch(&store.find(core.session_id())?, None)?.next().transpose()?)
+}
+
+/// What a run came to, as programs read it: the only line of `json`, and the last one of `stream-json`.
+#[derive(Default, Serialize)]
+struct Last<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    status: &'static str,
+    stop: Option<Stop>,
+    text: &'a str,
+    error: Option<&'a str>,
+    model: Option<&'a str>,
+    session: Option<&'a str>,
+    steps: u64,
+    calls: u64,
+    failed_calls: u64,
+    denials: &'a [Denied],
+    jobs: Vec<Value>,
+    usage: Usage,
+    took_ms: u64,
+}
+
+impl Last<'_> {
+    fn print(&self) -> Ending {
+        println_json(&serde_json::to_string(self)?)
     }
 }
 
 /// Tells a program that its call was wrong, in the form in which it reads runs.
 pub fn misused(error: &str) -> Ending {
-    let error = face::sentence(error.strip_prefix("error: ").unwrap_or(error));
-    let result = json!({
-        "type": "result", "status": "usage", "stop": null, "text": "", "error": error, "session": null,
-        "steps": 0, "calls": 0, "failed_calls": 0, "denied": [], "jobs": [],
-        "usage": Usage::default(), "took_ms": 0,
-    });
-    println_json(&result.to_string())
+    early("usage", error.strip_prefix("error: ").unwrap_or(error), None)
+}
+
+/// The result of a run that did not come to its turn, or broke off.
+fn early(status: &'static str, error: &str, session: Option<&str>) -> Ending {
+    let (kind, error) = ("result", face::sentence(error));
+    Last { kind, status, error: Some(&error), session, ..Last::default() }.print()
 }
 
 /// The prompt: what was given, what standard input says, or both.
@@ -148,12 +198,11 @@ fn prompt(start: &Start) -> std::result::Result<Vec<Part>, Failure> {
 
 /// Takes events until the turn is over.
 async fn follow(
-    feed: &mut Feed,
-    handle: &Handle,
+    result: &mut Result,
+    (feed, handle): (&mut Feed, &Handle),
     (output, mut verbose): (Output, Option<&mut Verbose>),
     most: Option<u64>,
-) -> std::result::Result<Result, Failure> {
-    let mut result = Result::default();
+) -> Ending {
     let mut stop = agent::Signals::new()?;
     let limit = most.map(Duration::from_secs);
     let deadline = tokio::time::sleep(limit.unwrap_or(Duration::from_secs(u64::MAX >> 20)));
@@ -170,9 +219,7 @@ async fn follow(
             }
         };
         let Some(event) = event else { break };
-        if output == Output::StreamJson {
-            println_json(&serde_json::to_string(&*event)?)?;
-        }
+        result.print(&event, output)?;
         result.take(&event);
         if let Some(verbose) = &mut verbose {
             verbose.event(&event);
@@ -185,7 +232,7 @@ async fn follow(
         let reason = format!("the limit of {} s", most.unwrap_or_default());
         result.end = Some(TurnEnd::Limit { reason });
     }
-    Ok(result)
+    Ok(())
 }
 
 /// What goes on, for people, on standard error: all but the answer and what is said there anyway.
@@ -216,6 +263,14 @@ impl Verbose {
 }
 
 impl Result {
+    /// Prints the lines of an event, where they are wanted.
+    fn print(&mut self, event: &Event, output: Output) -> Ending {
+        for line in self.lines.take(event, output == Output::StreamJson)? {
+            println_json(&line)?;
+        }
+        Ok(())
+    }
+
     fn take(&mut self, event: &Event) {
         match &event.body {
             Body::AnswerPart { index, part: Part::Text { text } } => {
@@ -227,8 +282,9 @@ impl Result {
                 self.part = Some(*index);
                 self.text.push_str(text);
             }
-            Body::AnswerEnded { usage, stop, .. } => {
+            Body::AnswerEnded { usage, stop, model, .. } => {
                 self.outage = Outage::default();
+                self.model = Some(model.clone());
                 self.usage.add(*usage);
                 self.steps += 1;
                 // What was paused goes on in the next answer.
@@ -244,9 +300,6 @@ impl Result {
             Body::CallEnded { outcome, .. } => {
                 self.calls += 1;
                 self.failed += u64::from(outcome.status.is_error());
-                if outcome.status == Status::Denied {
-                    self.denied.push(outcome.joined_text());
-                }
             }
             Body::Notice { level: level @ (Level::Warning | Level::Error), text } => {
                 say(&format!("haft: {}", face::sentence(text)));
@@ -270,8 +323,9 @@ fn with_way_on(error: &str, result: &Result) -> String {
     format!("{text}{end} What was done is kept: go on with haft -c -p \"Go on.\"")
 }
 
-fn finish(output: Output, result: &Result, core: &Core, took: u64) -> Ending {
-    let (status, error) = match &result.end {
+/// How a run went, and what went wrong.
+fn status_of(result: &Result) -> (&'static str, Option<String>) {
+    match &result.end {
         Some(TurnEnd::Done { stop: Stop::Refusal }) => {
             ("refused", Some("the provider refused to answer".to_owned()))
         }
@@ -286,8 +340,12 @@ fn finish(output: Output, result: &Result, core: &Core, took: u64) -> Ending {
         Some(TurnEnd::Failed { error }) => ("failed", Some(error.clone())),
         Some(TurnEnd::Limit { reason }) => ("limit", Some(format!("stopped at {reason}"))),
         None => ("failed", Some("the run ended before its turn did".to_owned())),
-    };
-    let stop = match &result.end {
+    }
+}
+
+fn finish(output: Output, result: &Result, core: &Core, took: u64) -> Ending {
+    let (status, error) = status_of(result);
+    let stop = match result.end {
         Some(TurnEnd::Done { stop }) => Some(stop),
         _ => None,
     };
@@ -298,26 +356,33 @@ fn finish(output: Output, result: &Result, core: &Core, took: u64) -> Ending {
                 print_data(&format!("{text}\n"))?;
             }
         }
-        Output::Json => println_json(
-            &json!({
-                "type": "result", "status": status, "stop": stop, "text": result.text, "error": error,
-                "session": core.session_id(), "steps": result.steps, "calls": result.calls,
-                "failed_calls": result.failed, "denied": result.denied, "jobs": jobs_of(core),
-                "usage": result.usage, "took_ms": took,
-            })
-            .to_string(),
-        )?,
-        Output::StreamJson => {}
+        Output::Json | Output::StreamJson => {
+            let last = Last {
+                kind: "result",
+                status,
+                stop,
+                text: &result.text,
+                error: error.as_deref(),
+                model: result.model.as_deref(),
+                session: Some(core.session_id()),
+                steps: result.steps,
+                calls: result.calls,
+                failed_calls: result.failed,
+                denials: result.lines.denials(),
+                jobs: jobs_of(core),
+                usage: result.usage,
+                took_ms: took,
+            };
+            last.print()?;
+        }
     }
     let cut = matches!(&result.end, Some(TurnEnd::Done { stop: Stop::Length }));
     if cut {
         say("haft: the answer reached its output limit and may be cut off");
     }
-    for denied in &result.denied {
-        say(&format!(
-            "haft: not allowed: {}",
-            face::safe(denied.lines().next().unwrap_or_default())
-        ));
+    for denied in result.lines.denials() {
+        let reason = denied.reason.lines().next().unwrap_or_default();
+        say(&format!("haft: not allowed: {}", face::safe(reason)));
     }
     match error {
         None => Ok(()),

@@ -20,7 +20,7 @@ use haft_tool::{AnyTool, Tool};
 
 use crate::{
     again, agent, arguments,
-    cli::{Cli, Command, Output, Start, Tool as Called},
+    cli::{Cli, Command, Start, Tool as Called},
     demo, doctor,
     exit::{self, Ending, Failure},
     line, mcp, print, session, tool, trust, undo, why,
@@ -127,11 +127,7 @@ impl Runner {
 
     async fn start(&self, start: Start) -> Ending {
         if start.print.is_some() {
-            let ending = print::run(&start, &self.tools).await;
-            if let (Err(Failure::Usage(error)), true) = (&ending, start.output != Output::Text) {
-                print::misused(error)?;
-            }
-            return ending;
+            return print::run(&start, &self.tools).await;
         }
         if let Some(text) = start.prompt.as_deref().and_then(arguments::no_command) {
             return Err(Failure::Usage(text));

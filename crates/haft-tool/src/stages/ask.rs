@@ -137,6 +137,7 @@ fn refused(ruling: &Ruling, reply: &Reply, by: &Answerer) -> Outcome {
         Answerer::Nobody => {
             ToolError::denied(format!("{}, and nobody can be asked here.", ruling.reason))
                 .hint("Go on without it, or end and say what you would need.")
+                .by_rule(ruling.rule.clone())
                 .into()
         }
         Answerer::Person(_) => match &reply.text {

@@ -112,7 +112,7 @@ pub(super) fn denied(ruling: &Ruling) -> ToolError {
     let general =
         "Do not try to reach the same by other means; go on without it, or say what you need.";
     let hint = ruling.instead.clone().unwrap_or_else(|| general.to_owned());
-    ToolError::denied(format!("{}.", ruling.reason)).hint(hint)
+    ToolError::denied(format!("{}.", ruling.reason)).hint(hint).by_rule(ruling.rule.clone())
 }
 
 /// Reports whether observing everything that the plan names would need no question.

@@ -3,10 +3,9 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use haft_types::{Body, Status};
 use serde_json::{Value, json};
 
-use crate::world::{Input, Ran, World, events, finish, holding, text};
+use crate::world::{Input, Ran, World, finish, holding, text};
 
 #[test]
 fn the_state_folder_is_an_absolute_path() {
@@ -130,6 +129,19 @@ fn a_file_where_sessions_lie_is_told_by_doctor_and_by_calls() {
     assert!(!world.work().join("a.txt").exists());
 }
 
+/// How calls ended, and what the model is told of each.
+fn results(ran: &Ran) -> Vec<(String, String)> {
+    let lines = ran.lines();
+    let results = lines.iter().filter(|line| line["type"] == "call_result");
+    let told = |line: &Value| line["parts"].as_array().unwrap().iter().map(part).collect();
+    results.map(|line| (line["status"].as_str().unwrap().to_owned(), told(line))).collect()
+}
+
+/// The words of a part, in a line of their own.
+fn part(part: &Value) -> String {
+    format!("{}\n", part["text"].as_str().unwrap_or_default())
+}
+
 #[test]
 fn what_cannot_be_kept_of_a_result_is_told_and_fails_the_run() {
     let world = World::new();
@@ -144,14 +156,9 @@ fn what_cannot_be_kept_of_a_result_is_told_and_fails_the_run() {
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(ran.err.contains("could not be kept"), "{}", ran.err);
     assert!(!ran.out.contains("not known whether it ran"), "{}", ran.err);
-    let ended = events(&ran.out).into_iter().filter_map(|event| match event.body {
-        Body::CallEnded { outcome, .. } => Some(outcome),
-        _ => None,
-    });
-    let ended: Vec<_> = ended.collect();
+    let ended = results(&ran);
     assert_eq!(ended.len(), 2, "{ended:?}");
-    let told = ended[1].joined_text();
-    assert!(ended[1].status == Status::Done && told.contains("could be kept"), "{told}");
+    assert!(ended[1].0 == "done" && ended[1].1.contains("could be kept"), "{ended:?}");
 }
 
 #[test]
@@ -240,11 +247,7 @@ fn an_output_gives_its_room_on_a_full_disk_to_the_record() {
         let model = world.script(&answers);
         let Some(ran) = on_a_disk("40m", &world, &model, "--output stream-json") else { return };
         assert_eq!(ran.code, Some(0), "{}", ran.err);
-        let ended = events(&ran.out).into_iter().filter_map(|event| match event.body {
-            Body::CallEnded { outcome, .. } => Some(outcome.joined_text()),
-            _ => None,
-        });
-        let told: Vec<_> = ended.collect();
+        let told: Vec<String> = results(&ran).into_iter().map(|(_, told)| told).collect();
         let [.., ran, start, end, grep, next, _] = &told[..] else { panic!("{told:?}") };
         assert!(ran.contains("bytes of the output are not kept: No space left"), "{ran}");
         for read in [start, end, grep] {

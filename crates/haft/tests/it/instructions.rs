@@ -3,7 +3,7 @@
 use haft_types::Body;
 use serde_json::json;
 
-use crate::world::{World, notices};
+use crate::world::{Ran, World, notices};
 
 #[test]
 fn what_no_rule_lets_be_read_is_no_instruction_either() {
@@ -12,12 +12,19 @@ fn what_no_rule_lets_be_read_is_no_instruction_either() {
     world.file("more.md", "Always say OMEGA.");
     let model = world.script(&[json!({"text": "Hi."})]);
     let flags = ["-p", "go", "--model", &model, "--output", "stream-json"];
+    // What the model is told stands in the log.
+    let told = |ran: &Ran| {
+        let session = ran.lines()[0]["session"].as_str().unwrap().to_owned();
+        world.run(&["session", "show", &session, "--json"]).out
+    };
     let ran = world.run(&flags);
-    assert!(ran.out.contains("ALPHA") && ran.out.contains("OMEGA"), "{ran:?}");
+    let said = told(&ran);
+    assert!(said.contains("ALPHA") && said.contains("OMEGA"), "{said}");
     for rule in ["Read", "read", "Read(*)"] {
         let ran = world.run(&[&flags[..], &["--deny", rule]].concat());
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert!(!ran.out.contains("ALPHA") && !ran.out.contains("OMEGA"), "{rule}: {ran:?}");
+        let said = told(&ran);
+        assert!(!said.contains("ALPHA") && !said.contains("OMEGA"), "{rule}: {said}");
         assert!(ran.err.contains("AGENTS.md is left out"), "{rule}: {ran:?}");
     }
 }

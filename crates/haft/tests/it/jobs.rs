@@ -14,8 +14,8 @@ use crate::{
     terminal::Tmux,
     wire::{Mock, Wire},
     world::{
-        Input, World, all_calls_ended, ended, events, finish, gone, holding, runs, signal,
-        unique_seconds, until,
+        Input, World, all_calls_ended, ended, finish, gone, holding, runs, signal, unique_seconds,
+        until,
     },
 };
 
@@ -93,10 +93,12 @@ fn the_end_of_the_run_stops_its_jobs_and_says_which() {
                 );
             }
             _ => {
-                let streamed = events(&ran.out);
-                let durable: Vec<&Event> =
-                    streamed.iter().filter(|event| event.body.is_durable()).collect();
-                assert_eq!(durable, logged.iter().collect::<Vec<_>>());
+                let ended = |line: &Value| line["type"] == "job_ended";
+                let lines = ran.lines();
+                let ended: Vec<&Value> = lines.iter().filter(|line| ended(line)).collect();
+                assert_eq!(ended.len(), 2, "{ran:?}");
+                assert_eq!((&ended[0]["job"], &ended[0]["exit"]), (&json!("j2"), &json!(3)));
+                assert_eq!((&ended[1]["job"], &ended[1]["end"]), (&json!("j1"), &json!("stopped")));
             }
         }
     }
@@ -316,8 +318,7 @@ fn a_busy_job_slows_no_other_call_and_streams_nothing() {
     let flags = ["-p", "go", "--model", &model, "--mode", "bypass", "--output", "stream-json"];
     let ran = world.run(&flags);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let streamed = events(&ran.out);
-    assert!(streamed.iter().all(|event| !matches!(event.body, Body::CallOutput { .. })));
+    assert!(ran.lines().iter().all(|line| line["type"] != "call_output"), "{ran:?}");
     let last = world.outcomes().pop().unwrap();
     let told = crate::world::text(&last);
     assert!(told.contains("bytes of the output are not kept"), "{told}");

@@ -63,6 +63,7 @@ mod notebook;
 mod outages;
 mod outlive;
 mod output;
+mod output_schema;
 mod passwords;
 mod paths;
 mod planted;

@@ -7,7 +7,7 @@ use crate::{
     hooks::hook,
     mcp_client::Client,
     terminal::Tmux,
-    world::{Input, PATIENCE, World, events, until},
+    world::{Input, PATIENCE, World, until},
 };
 
 /// A question as a face puts it: its text, and the labels of its answers.
@@ -282,8 +282,9 @@ fn what_is_left_out_is_kept_and_can_be_read() {
     assert!(serde_json::to_string(question).unwrap().contains(DANGER));
     let model = world.script(&[json!({"calls": [files(&[300; 12])]}), json!({"text": "End."})]);
     let ran = world.run(&["-p", "go", "--model", &model, "--output", "stream-json"]);
-    let question = &asked(events(&ran.out))[0];
-    assert!(serde_json::to_string(question).unwrap().contains(DANGER));
+    let lines = ran.lines();
+    let question = lines.iter().find(|line| line["type"] == "question").unwrap();
+    assert!(question.to_string().contains(DANGER), "{question}");
     let none = world.run(&["session", "show", &id, "--question", "2"]);
     assert!(none.code == Some(1) && none.err.contains("has no question 2"), "{none:?}");
     assert!(none.err.contains("it has one, number 1"), "{none:?}");
