@@ -93,20 +93,20 @@ pub struct Input {
     command: String,
     /// Folder for this call alone, from the workspace root; default: where the last one ended.
     cwd: Option<String>,
-    /// Milliseconds, at most 600000; more only for a job.
+    /// Milliseconds, at most 600000 but for a job.
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
-    /// Run it in the background as a job; answers at once.
+    /// Run it as a background job; answers at once.
     run_in_background: Option<bool>,
     /// What it does, in 5-10 words.
     description: Option<String>,
-    /// Give it a terminal, which joins stdout and stderr.
+    /// Give it a terminal (joins stdout and stderr).
     pty: Option<bool>,
-    /// Run in the shell of this name, which stays open.
+    /// Run in the shell of this name; it stays open.
     session: Option<String>,
-    /// What it needs beyond the sandbox; a person is asked.
+    /// Needs beyond the sandbox; asks a person.
     needs: Option<Needs>,
-    /// Run outside the sandbox; a person is asked.
+    /// Run outside the sandbox; asks a person.
     unsandboxed: Option<bool>,
     /// What it is written in: that of the tool.
     #[serde(skip)]
@@ -206,9 +206,9 @@ impl Tool for Bash {
                 format!(
                     "Run a command in the shell. stdout and stderr come together, roughly in order, without escape \
                      codes; stdin is empty. {over} after {time}, or \
-                     timeout_ms. Without cwd it starts where the last call without cwd ended, if that is in the \
-                     workspace. Variables and background processes last only in a session. Output over \
-                     30,000 characters is cut in the middle; an out:// address has all of it, for read and grep."
+                     timeout_ms. Without cwd it starts where the last such call ended, if in the workspace. \
+                     Variables and background processes last only in a session. Output over 30,000 \
+                     characters is cut in the middle; an out:// address has all of it, for read and grep."
                 ),
             )
         };

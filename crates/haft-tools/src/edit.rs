@@ -68,7 +68,7 @@ pub struct EditInput {
     /// Each is matched against the file as it is now, not after the others.
     #[schemars(length(min = 1))]
     edits: Option<Vec<Replacement>>,
-    /// Hash of the file from the data of read; with another one nothing is changed.
+    /// Hash from the data of read; else nothing is changed.
     expect: Option<String>,
     /// Instead of path and edits: files that change together, each with edits, content or delete.
     #[schemars(length(min = 1))]

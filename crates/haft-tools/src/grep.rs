@@ -55,7 +55,7 @@ pub enum OutputMode {
 /// Arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
-    /// Rust regex of at most 2,048 characters (a{9} stands for 9), e.g. "fn \\w+_id\\(".
+    /// Rust regex of at most 2,048 characters (a{9} counts 9), e.g. "fn \\w+_id\\(".
     pattern: String,
     /// Folder or one file; default: the workspace root. Also an out:// address.
     path: Option<String>,

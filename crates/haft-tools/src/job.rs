@@ -85,12 +85,12 @@ pub struct Input {
     action: Action,
     /// E.g. "j1"; default: the only one.
     job: Option<String>,
-    /// Where to begin: `next` of an earlier answer; default: what is new.
+    /// `next` of an earlier answer; default: only what is new.
     since: Option<u64>,
     /// wait: until this local port is open.
     #[schemars(range(min = 1, max = 65_535))]
     port: Option<u16>,
-    /// wait: until a new line matches this regex; default: until it ends.
+    /// wait: until a new line matches this regex; default: its end.
     pattern: Option<String>,
     /// wait: default 30000, at most 600000.
     timeout_ms: Option<u64>,
@@ -193,8 +193,8 @@ impl Tool for Job {
             ..ToolSpec::new(
                 "job",
                 "Background job",
-                "Handle jobs, which bash starts with run_in_background: list them, get their new \
-                 output, wait, send input, stop. You are told when one ends.",
+                "Jobs that bash starts by run_in_background: list, get new output, wait, send input, \
+                 stop. You are told when one ends.",
             )
         }
     }

@@ -44,7 +44,7 @@ pub struct Ls {}
 pub struct Input {
     /// Folder; default: the workspace root.
     path: Option<String>,
-    /// List folders in it as well; default false.
+    /// List subfolders, too; default false.
     recursive: Option<bool>,
     /// Show hidden names; default true.
     hidden: Option<bool>,

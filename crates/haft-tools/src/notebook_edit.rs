@@ -89,7 +89,7 @@ pub struct NotebookEditInput {
     cell_type: Option<CellType>,
     /// What to do (default replace); insert without a cell puts the new one first.
     edit_mode: Option<Mode>,
-    /// Hash of the file from the data of read; with another one nothing is changed.
+    /// Hash from the data of read; else nothing is changed.
     expect: Option<String>,
 }
 

@@ -39,7 +39,7 @@ pub struct WriteInput {
     path: String,
     /// The whole new content.
     content: String,
-    /// Hash of the old file from the data of read; with another one nothing is written.
+    /// Hash from the data of read; else nothing is written.
     expect: Option<String>,
 }
 

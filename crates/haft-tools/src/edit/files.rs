@@ -44,7 +44,7 @@ pub(crate) struct FileChange {
     content: Option<String>,
     /// Remove the file (default false).
     delete: Option<bool>,
-    /// New path of the file, which must not exist yet; alone, or with edits or content.
+    /// New path, where nothing is yet; alone, or with edits or content.
     pub(super) move_to: Option<String>,
     expect: Option<String>,
 }

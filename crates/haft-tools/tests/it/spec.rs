@@ -72,7 +72,7 @@ fn powershell_is_bash_in_another_language_where_it_is_there() {
     let (shell, other) = (set.spec("bash").unwrap(), set.spec("powershell").unwrap());
     assert_eq!(other.loading, haft_types::Loading::Deferred);
     assert_eq!(other.output_schema, shell.output_schema);
-    let text = "Run a command in PowerShell (pwsh, without a profile); stdout";
+    let text = "Run a command in PowerShell (pwsh, without a profile). stdout";
     assert!(other.description.starts_with(text), "{}", other.description);
     assert!(other.input_schema["properties"]["session"].is_null());
     assert!(!other.description.contains("session"), "{}", other.description);

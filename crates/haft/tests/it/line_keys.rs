@@ -60,7 +60,7 @@ fn a_line_begun_before_a_question_goes_on_and_is_no_when_it_is_sent() {
     let screen = tmux.sees("> use b.txt, mysy");
     assert!(!screen.contains("key:"), "asked for in the middle of a line:\n{screen}");
     assert_eq!(answers(&world), Vec::<String>::new());
-    tmux.sees("What you typed stays, and answers with Enter");
+    tmux.sees("What you typed stays: with Enter it is no");
     tmux.key("Enter");
     let screen = tmux.sees("First answer.");
     println!("{screen}");
