@@ -41,7 +41,7 @@ pub use self::{
     preset::{Preset, WireKind, presets},
     provider::{Answer, HttpProvider, Patience, Provider},
     retry::{Retry, RetryPolicy},
-    script::ScriptProvider,
+    script::{NAME as SCRIPT, ScriptProvider},
     server::{Habits, Server},
     wire::{Blobs, Encoded, NoBlobs, Request, Role, Target, Wire},
 };

@@ -588,7 +588,8 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Se
     let shells = base.loaded.settings.shell.sessions;
     session.map.get::<Shells>().limit(usize::try_from(shells).unwrap_or(usize::MAX));
     if let Ok(home) = home(&base.environment) {
-        drop(session.saver.set(Arc::new(Kept::of(&base.project, home, base.trusted))));
+        let homes = (home, base.environment.home.as_deref());
+        drop(session.saver.set(Arc::new(Kept::of(&base.project, homes, base.trusted))));
     }
     session
 }

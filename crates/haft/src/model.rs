@@ -1,6 +1,7 @@
 //! From a model's name to something that answers.
 
 mod choosing;
+mod last_used;
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -10,6 +11,7 @@ use haft_llm::{
     WireKind, anthropic_provider, openai_provider, parse_model, presets,
 };
 
+pub use self::last_used::last_used;
 use crate::exit::Failure;
 
 /// A model that is ready to be asked; nothing is opened before the first request.

@@ -15,6 +15,8 @@ use haft_tool::SaveRule;
 /// Keeps allowances for good in the person's own settings for the project.
 pub(super) struct Kept {
     file: PathBuf,
+    /// The person's own folder, which is shown as `~`.
+    user_home: Option<PathBuf>,
     /// Whether it stands in the project.
     is_inside: bool,
     /// Whether it was told that git may show it.
@@ -24,13 +26,18 @@ pub(super) struct Kept {
 impl Kept {
     /// Keeps them for a project; in its folder where that is trusted, else the rule would not count the
     /// next time.
-    pub(super) fn of(project: &Path, haft_home: &Path, trusted: bool) -> Self {
+    pub(super) fn of(
+        project: &Path,
+        (haft_home, user_home): (&Path, Option<&Path>),
+        trusted: bool,
+    ) -> Self {
         let file = if trusted {
             project.join(".haft").join(LOCAL_SETTINGS)
         } else {
             own_settings(haft_home, project)
         };
-        Self { file, is_inside: trusted, is_told: AtomicBool::new(false) }
+        let user_home = user_home.map(Path::to_owned);
+        Self { file, user_home, is_inside: trusted, is_told: AtomicBool::new(false) }
     }
 
     /// What is to be said where git may show the file.
@@ -55,7 +62,10 @@ impl Kept {
 
 impl SaveRule for Kept {
     fn place(&self) -> String {
-        self.file.display().to_string()
+        match self.user_home.as_ref().map(|home| self.file.strip_prefix(home)) {
+            Some(Ok(within)) => format!("~/{}", within.display()),
+            _ => self.file.display().to_string(),
+        }
     }
 
     fn save(&self, rule: &str) -> Result<Option<String>, String> {

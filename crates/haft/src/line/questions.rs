@@ -200,7 +200,9 @@ impl Talk {
     }
 
     pub(super) fn choose(&mut self, choice: &Choice, reason: Option<&str>) -> Ending {
-        let label = crate::face::safe(&choice.label);
+        // Where it is kept stands in the question right above.
+        let (label, _) = choice.label.split_once(" (kept in ").unwrap_or((&choice.label, ""));
+        let label = crate::face::safe(label);
         let because = reason.map(|text| format!(": {}", crate::face::safe(text)));
         let because = because.unwrap_or_default();
         self.screen.answer(&format!("{}  ({label}{because})\n", choice.key))?;

@@ -172,3 +172,37 @@ fn going_on_takes_the_last_session_in_which_someone_spoke() {
     let result = ran.json();
     assert_eq!((&result["session"], &result["text"]), (&json!(id), &json!("Two.")), "{ran:?}");
 }
+
+#[test]
+fn a_session_goes_on_with_its_model_where_none_is_chosen() {
+    let go = |world: &World, flags: &[&str]| world.run(&[&["-p", "go"], flags].concat());
+    let world = World::new();
+    let model = world.script(&[json!({"text": "one"}), json!({"text": "two"})]);
+    assert_eq!(go(&world, &["--model", &model]).out, "one\n");
+    assert_eq!(go(&world, &["-c"]).out, "two\n");
+    // A server of the settings is known by its address, and told where it is gone.
+    for wire in WIRES {
+        let world = World::new();
+        let mock = Mock::with(move |number, _| wire.text(&format!("Answer {number}.")));
+        let spoken = if wire == Wire::Anthropic { "anthropic" } else { "openai" };
+        let settings = |url: &str| {
+            let address = wire.base(url);
+            world.settings(&format!(
+                "[providers.mine]\naddress = \"{address}\"\nwire = \"{spoken}\"\n"
+            ));
+        };
+        settings(&mock.url());
+        assert_eq!(go(&world, &["--model", "mine/mock-1"]).out, "Answer 0.\n", "{wire:?}");
+        assert_eq!(go(&world, &["-c"]).out, "Answer 1.\n", "{wire:?}");
+        assert!(mock.bodies()[1].contains("\"mock-1\""), "{:?}", mock.bodies());
+        let id = world.only_session();
+        assert_eq!(go(&world, &["-r", &id]).out, "Answer 2.\n", "{wire:?}");
+        settings("http://127.0.0.1:9");
+        let gone = go(&world, &["-c"]);
+        assert_eq!(gone.code, Some(2), "{gone:?}");
+        assert!(gone.err.contains("no model is chosen"), "{gone:?}");
+        // What is chosen counts more.
+        let other = world.script(&vec![json!({"text": "other"}); 9]);
+        assert_eq!(go(&world, &["-c", "--model", &other]).out, "other\n", "{wire:?}");
+    }
+}
