@@ -10,6 +10,8 @@ pub enum LlmError {
         message: String,
         /// How long the server asks to wait, in milliseconds; none when it did not say.
         retry_after_ms: Option<u64>,
+        /// True when it gave an answer and ended it by itself: each further one is paid for.
+        paid: bool,
     },
     /// No connection came about: the address is wrong, or the network or server is down.
     #[error("{0}")]

@@ -48,7 +48,7 @@ pub(crate) fn of_answer(failed: &Failed<'_>) -> LlmError {
             "{head}\nThe account's quota is used up: check the plan that {key} belongs to."
         )),
         408 | 409 | 425 | 429 | 500..=599 => {
-            LlmError::Busy { message: head, retry_after_ms: failed.retry_after_ms }
+            LlmError::Busy { message: head, retry_after_ms: failed.retry_after_ms, paid: false }
         }
         _ => LlmError::Rejected(head),
     }
@@ -198,7 +198,7 @@ impl Said {
             return Some(LlmError::Config(text));
         }
         if is(&busy) || is(&busy_too) || code(429..430) || code(500..600) || code(408..409) {
-            return Some(LlmError::Busy { message: text, retry_after_ms });
+            return Some(LlmError::Busy { message: text, retry_after_ms, paid: false });
         }
         if code(400..500) || is(&["invalid_request_error"]) {
             return Some(LlmError::Rejected(text));

@@ -370,8 +370,8 @@ impl Attempt {
     fn told<T>(&self, result: Result<T, LlmError>) -> Result<T, LlmError> {
         let clean = |text: String| self.provider.endpoint.without_key(&text);
         result.map_err(|error| match error {
-            LlmError::Busy { message, retry_after_ms } => {
-                LlmError::Busy { message: clean(message), retry_after_ms }
+            LlmError::Busy { message, retry_after_ms, paid } => {
+                LlmError::Busy { message: clean(message), retry_after_ms, paid }
             }
             LlmError::TooLong(text) => LlmError::TooLong(clean(text)),
             LlmError::Config(text) => LlmError::Config(clean(text)),

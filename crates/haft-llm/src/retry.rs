@@ -63,10 +63,17 @@ pub struct Failed {
     pub answered: bool,
 }
 
+/// Most attempts where the server ends each answer by itself: whatever it says each time is paid for.
+const PAID: u32 = 3;
+
 impl RetryPolicy {
     /// The pause in milliseconds after an attempt failed with `error`; none when asking again is no use.
     pub fn pause(&self, failed: Failed, error: &LlmError) -> Option<u64> {
-        if !error.is_retryable() || failed.attempt >= self.attempts {
+        let most = match error {
+            LlmError::Busy { paid: true, .. } => self.attempts.min(PAID),
+            _ => self.attempts,
+        };
+        if !error.is_retryable() || failed.attempt >= most {
             return None;
         }
         let (most, left) = self.left(failed, error);
@@ -110,16 +117,16 @@ impl RetryPolicy {
         });
         let tried = tried.unwrap_or_default();
         match error {
-            LlmError::Busy { message, retry_after_ms: Some(hint) } if hint > left => {
+            LlmError::Busy { message, retry_after_ms: Some(hint), paid } if hint > left => {
                 let (asked, most) = (seconds(hint), seconds(most));
                 let message = format!(
                     "{message}{tried}\nThe server asks to wait {asked}, longer than haft waits ({most} in \
                      all; model.retry_seconds in the settings): try again then."
                 );
-                LlmError::Busy { message, retry_after_ms: Some(hint) }
+                LlmError::Busy { message, retry_after_ms: Some(hint), paid }
             }
-            LlmError::Busy { message, retry_after_ms } => {
-                LlmError::Busy { message: message + &tried, retry_after_ms }
+            LlmError::Busy { message, retry_after_ms, paid } => {
+                LlmError::Busy { message: message + &tried, retry_after_ms, paid }
             }
             LlmError::Unreachable(message) => LlmError::Unreachable(message + &tried),
             LlmError::Cut(message) => LlmError::Cut(message + &tried),
@@ -332,7 +339,7 @@ mod tests {
     use super::*;
 
     fn busy(retry_after_ms: Option<u64>) -> LlmError {
-        LlmError::Busy { message: "m".into(), retry_after_ms }
+        LlmError::Busy { message: "m".into(), retry_after_ms, paid: false }
     }
 
     fn after(attempt: u32, since_ms: u64) -> Failed {
@@ -398,6 +405,10 @@ mod tests {
         assert_eq!(waits.pause(first(10_000), &lost), None);
         assert!(policy.pause(first(60_000), &busy(None)).is_some(), "who answers so is there");
         assert!(policy.pause(after(3, 60_000), &lost).is_some(), "it answered before");
+        let paid = LlmError::Busy { message: "abort".into(), retry_after_ms: None, paid: true };
+        assert!(policy.pause(after(2, 0), &paid).is_some(), "it may do better");
+        assert_eq!(policy.pause(after(3, 0), &paid), None, "each answer is paid for");
+        assert_eq!(waits.pause(after(3, 0), &paid), None);
         let told = policy.explained(first(10_000), lost).to_string();
         assert!(told.contains("tried 3 times in 10 s"), "{told}");
         for error in [

@@ -290,7 +290,7 @@ fn failed(failure: Failure) -> LlmError {
         Failure::Kind(kind) => kind,
     };
     match kind {
-        Kind::Busy => LlmError::Busy { message, retry_after_ms },
+        Kind::Busy => LlmError::Busy { message, retry_after_ms, paid: false },
         Kind::Unreachable => LlmError::Unreachable(message),
         Kind::TooLong => LlmError::TooLong(message),
         Kind::Config => LlmError::Config(message),

@@ -43,7 +43,7 @@ pub(crate) fn of_reason(reason: &str, content: Content) -> Result<Stop, LlmError
             Ok(if refused { Stop::Refusal } else { Stop::EndTurn })
         }
         "network_error" | "abort" | "overloaded" | "insufficient_system_resource" => {
-            Err(LlmError::Busy { message: broken_off(reason), retry_after_ms: None })
+            Err(LlmError::Busy { message: broken_off(reason), retry_after_ms: None, paid: true })
         }
         _ => Err(LlmError::Broken(format!(
             "{}\nWhat had come of it is kept. Ask again, or in other words.",

@@ -61,7 +61,7 @@ impl Provider for Server {
 }
 
 fn busy(retry_after_ms: Option<u64>) -> LlmError {
-    LlmError::Busy { message: "status 529".into(), retry_after_ms }
+    LlmError::Busy { message: "status 529".into(), retry_after_ms, paid: false }
 }
 
 fn lost() -> LlmError {
