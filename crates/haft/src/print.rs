@@ -4,6 +4,7 @@
 //! JSON that end with that object. Nobody can be asked here, so what would ask is denied, and said.
 
 mod lines;
+mod out;
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,8 +13,12 @@ use haft_tool::{AnyTool, Job};
 use haft_types::{Body, Event, Level, Part, Stop, TurnEnd, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use self::lines::{Denied, Lines};
+use self::{
+    lines::{Denied, Lines},
+    out::Out,
+};
 
 use crate::{
     agent, attach,
@@ -26,15 +31,18 @@ use crate::{
 
 /// The exit code of a run in which a call was denied, where that is to fail it.
 const DENIED: u8 = 3;
+/// Time that whoever reads standard output has behind what ends a run.
+const LAST: Duration = Duration::from_secs(5);
 
 /// What a run came to.
 #[derive(Default)]
 struct Result {
-    /// The text of the answer that streams, or of the last one.
+    /// The text of the last answer that has any.
     text: String,
-    /// The part that the text was last taken from.
-    part: Option<u32>,
-    fresh: bool,
+    /// That of the answer that streams, and the part that it was last taken from.
+    streams: (String, Option<u32>),
+    /// Whether the last answer was paused, and goes on with this one.
+    is_paused: bool,
     /// Calls that got a result, however they ended.
     calls: u64,
     /// Those of them that did not end well.
@@ -53,11 +61,18 @@ struct Result {
 /// Runs once. Programs get a result however it goes.
 pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let mut told = Told::default();
-    let ending = run_once(start, more, &mut told).await;
+    let mut out = Out::new(if start.output == Output::Text { print_data } else { println_json })?;
+    let ending = Box::pin(run_once(start, more, (&mut told, &mut out))).await;
     let wanted = start.output != Output::Text && !told.result;
     if let (Err(failure @ (Failure::Usage(_) | Failure::Failed(_))), true) = (&ending, wanted) {
-        let status = if matches!(failure, Failure::Usage(_)) { "usage" } else { "failed" };
-        early(status, &failure.to_string(), told.session.as_deref())?;
+        let status = match failure {
+            Failure::Usage(_) => "usage",
+            _ if told.is_interrupted => "interrupted",
+            _ => "failed",
+        };
+        out.put(vec![early(status, &failure.to_string(), told.session.as_deref())?]);
+        // Whoever asked for JSON may not read any more.
+        drop(tokio::time::timeout(LAST, out.end()).await);
     }
     ending
 }
@@ -67,18 +82,21 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
 struct Told {
     session: Option<String>,
     result: bool,
+    is_interrupted: bool,
 }
 
-async fn run_once(start: &Start, more: &[Arc<dyn AnyTool>], told: &mut Told) -> Ending {
-    let began = now();
-    let parts = prompt(start)?;
+/// Opens the session, and sends the prompt.
+async fn begin(
+    (start, parts): (&Start, Vec<Part>),
+    more: &[Arc<dyn AnyTool>],
+    (told, result, out): (&mut Told, &mut Result, &Out),
+) -> std::result::Result<Begun, Failure> {
     let core = agent::open(start, false, more).await?;
     told.session = Some(core.session_id().to_owned());
-    let mut feed = core.bus.subscribe();
+    let feed = core.bus.subscribe();
     let setup = agent::setup(&core, start).await?;
-    let mut result = Result::default();
     if let Some(first) = named(&core)? {
-        result.print(&first, start.output)?;
+        out.put(result.lines(&first, start.output)?);
     }
     let handle = Agent::start(setup);
     agent::begin_talk(&core, start, &handle).await;
@@ -89,23 +107,76 @@ async fn run_once(start: &Start, more: &[Arc<dyn AnyTool>], told: &mut Told) -> 
     let typed: Vec<&str> = typed.into_iter().flatten().collect();
     let parts = attach::with_attached(&core.dispatcher, &typed, parts).await;
     handle.send(Input::User { when: When::FollowUp, parts });
+    Ok(Begun { core, feed, handle })
+}
+
+/// A run whose prompt is sent.
+struct Begun {
+    core: Core,
+    feed: Feed,
+    handle: Handle,
+}
+
+async fn run_once(
+    start: &Start,
+    more: &[Arc<dyn AnyTool>],
+    (told, out): (&mut Told, &mut Out),
+) -> Ending {
+    let start_time = now();
+    let parts = prompt(start)?;
+    let (mut stop, mut result) = (agent::Signals::new()?, Result::default());
+    let begun = tokio::select! {
+        begun = begin((start, parts), more, (&mut *told, &mut result, out)) => begun?,
+        _ = stop.received() => {
+            told.is_interrupted = true;
+            return Err(Failure::Failed("interrupted before the prompt was sent".into()));
+        }
+    };
+    let Begun { core, mut feed, handle } = begun;
     let most = start.max_time.or(core.base.loaded.settings.run.max_time);
+    let mut limit = Limit::new(most);
     let mut verbose = start.verbose.then(|| Verbose::new(&core));
-    let of = (start.output, verbose.as_mut());
-    let followed = follow(&mut result, (&mut feed, &handle), of, most).await;
+    let to = (start.output, &mut *out, verbose.as_mut());
+    let followed = follow(&mut result, (&mut feed, &handle, &mut stop), to, &mut limit).await;
     // However it went: what runs is stopped, and the log is whole.
     handle.close().await;
-    agent::end_talk(&core, "other").await;
+    tokio::select! {
+        () = agent::end_talk(&core, "other") => {}
+        // Its hooks are not waited for.
+        _ = stop.received() => {}
+    }
     let stopped = core.end_jobs().await;
     core.close().await;
+    told.result = out.is_full() || out.is_over();
     followed?;
-    while let Some(event) = feed.next().await {
-        result.print(&event, start.output)?;
+    let took = now().saturating_sub(start_time);
+    let rest = async {
+        loop {
+            out.ready().await?;
+            let Some(event) = feed.next().await else { break };
+            out.put(result.lines(&event, start.output)?);
+        }
+        say_stopped(&stopped);
+        told.result = true;
+        out.put(last(start.output, &result, &core, took)?);
+        out.end().await
+    };
+    tokio::select! {
+        ending = rest => ending?,
+        () = limit.given_up(&mut stop) => return Err(unread()),
     }
-    say_stopped(&stopped);
-    let took = now().saturating_sub(began);
-    told.result = true;
-    finish(start.output, &result, &core, took)?;
+    finish(start, &result)
+}
+
+/// What the end of a run says on standard error, and how it went.
+fn finish(start: &Start, result: &Result) -> Ending {
+    say_end(result);
+    let (_, error) = status_of(result);
+    match error {
+        None => {}
+        Some(_) if error == result.trouble => return Err(Failure::Said(1)),
+        Some(error) => return Err(Failure::Failed(with_way_on(&error, result))),
+    }
     let count = result.lines.denials().len();
     if !start.fail_on_denied || count == 0 {
         return Ok(());
@@ -113,6 +184,10 @@ async fn run_once(start: &Start, more: &[Arc<dyn AnyTool>], told: &mut Told) -> 
     let calls = if count == 1 { "a call was".to_owned() } else { format!("{count} calls were") };
     say(&format!("haft: {calls} denied, which fails this run (--fail-on-denied)"));
     Err(Failure::Said(DENIED))
+}
+
+fn unread() -> Failure {
+    Failure::Failed("standard output was not read, so the end of the run is missing there".into())
 }
 
 /// Tells people what the end of a run stopped: jobs, and what ran in named shells.
@@ -163,20 +238,20 @@ struct Last<'a> {
 }
 
 impl Last<'_> {
-    fn print(&self) -> Ending {
-        println_json(&serde_json::to_string(self)?)
+    fn line(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
     }
 }
 
 /// Tells a program that its call was wrong, in the form in which it reads runs.
 pub fn misused(error: &str) -> Ending {
-    early("usage", error.strip_prefix("error: ").unwrap_or(error), None)
+    println_json(&early("usage", error.strip_prefix("error: ").unwrap_or(error), None)?)
 }
 
 /// The result of a run that did not come to its turn, or broke off.
-fn early(status: &'static str, error: &str, session: Option<&str>) -> Ending {
+fn early(status: &'static str, error: &str, session: Option<&str>) -> serde_json::Result<String> {
     let (kind, error) = ("result", face::sentence(error));
-    Last { kind, status, error: Some(&error), session, ..Last::default() }.print()
+    Last { kind, status, error: Some(&error), session, ..Last::default() }.line()
 }
 
 /// The prompt: what was given, what standard input says, or both.
@@ -196,31 +271,74 @@ fn prompt(start: &Start) -> std::result::Result<Vec<Part>, Failure> {
     Ok(parts)
 }
 
+/// When a run ends, whatever goes on in it.
+struct Limit {
+    /// Seconds that it may take.
+    most: Option<u64>,
+    at: Option<Instant>,
+    /// Whether it was told to end.
+    is_over: bool,
+}
+
+impl Limit {
+    fn new(most: Option<u64>) -> Self {
+        let at = most.and_then(|most| Instant::now().checked_add(Duration::from_secs(most)));
+        Self { most, at, is_over: false }
+    }
+
+    async fn passed(&self) {
+        match self.at {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until nobody is waited for any more who reads what the run says.
+    async fn given_up(&self, stop: &mut agent::Signals) {
+        let late = async {
+            if !self.is_over {
+                self.passed().await;
+            }
+            tokio::time::sleep(LAST).await;
+        };
+        tokio::select! {
+            () = late => {}
+            _ = stop.received() => {}
+        }
+    }
+}
+
 /// Takes events until the turn is over.
 async fn follow(
     result: &mut Result,
-    (feed, handle): (&mut Feed, &Handle),
-    (output, mut verbose): (Output, Option<&mut Verbose>),
-    most: Option<u64>,
+    (feed, handle, stop): (&mut Feed, &Handle, &mut agent::Signals),
+    (output, out, mut verbose): (Output, &mut Out, Option<&mut Verbose>),
+    limit: &mut Limit,
 ) -> Ending {
-    let mut stop = agent::Signals::new()?;
-    let limit = most.map(Duration::from_secs);
-    let deadline = tokio::time::sleep(limit.unwrap_or(Duration::from_secs(u64::MAX >> 20)));
-    let mut deadline = std::pin::pin!(deadline);
     let mut timed_out = false;
     loop {
+        let is_full = out.is_full();
+        let next = async {
+            out.ready().await?;
+            Ok::<_, Failure>(feed.next().await)
+        };
         let event = tokio::select! {
-            event = feed.next() => event,
-            _ = stop.received() => { handle.send(Input::Interrupt); continue }
-            () = &mut deadline, if !timed_out => {
+            event = next => Some(event?),
+            _ = stop.received() => None,
+            () = limit.passed(), if !limit.is_over => {
                 timed_out = true;
-                handle.send(Input::Interrupt);
-                continue;
+                None
             }
+            () = tokio::time::sleep(LAST), if limit.is_over && is_full => return Err(unread()),
+        };
+        let Some(event) = event else {
+            limit.is_over = true;
+            handle.send(Input::Interrupt);
+            continue;
         };
         let Some(event) = event else { break };
-        result.print(&event, output)?;
         result.take(&event);
+        out.put(result.lines(&event, output)?);
         if let Some(verbose) = &mut verbose {
             verbose.event(&event);
         }
@@ -228,8 +346,9 @@ async fn follow(
             break;
         }
     }
-    if timed_out {
-        let reason = format!("the limit of {} s", most.unwrap_or_default());
+    // It may have come to its end right before.
+    if timed_out && !matches!(result.end, Some(TurnEnd::Done { .. })) {
+        let reason = format!("the limit of {} s", limit.most.unwrap_or_default());
         result.end = Some(TurnEnd::Limit { reason });
     }
     Ok(())
@@ -263,40 +382,36 @@ impl Verbose {
 }
 
 impl Result {
-    /// Prints the lines of an event, where they are wanted.
-    fn print(&mut self, event: &Event, output: Output) -> Ending {
-        for line in self.lines.take(event, output == Output::StreamJson)? {
-            println_json(&line)?;
-        }
-        Ok(())
+    /// The lines of an event, where they are wanted.
+    fn lines(&mut self, event: &Event, output: Output) -> serde_json::Result<Vec<String>> {
+        self.lines.take(event, output == Output::StreamJson)
     }
 
     fn take(&mut self, event: &Event) {
         match &event.body {
             Body::AnswerPart { index, part: Part::Text { text } } => {
-                if std::mem::take(&mut self.fresh) {
-                    self.text.clear();
-                } else if self.part.is_some_and(|part| part != *index) {
-                    self.text.push('\n');
+                let (streams, last) = &mut self.streams;
+                if last.replace(*index).is_some_and(|last| last != *index) {
+                    streams.push('\n');
                 }
-                self.part = Some(*index);
-                self.text.push_str(text);
+                streams.push_str(text);
             }
             Body::AnswerEnded { usage, stop, model, .. } => {
-                self.outage = Outage::default();
-                self.model = Some(model.clone());
                 self.usage.add(*usage);
-                self.steps += 1;
-                // What was paused goes on in the next answer.
-                if *stop != Stop::Paused {
-                    (self.fresh, self.part) = (true, None);
+                // One that was interrupted before anything came is none.
+                if *stop != Stop::Interrupted || self.lines.has_come(&event.agent) {
+                    self.outage = Outage::default();
+                    self.model = Some(model.clone());
+                    self.steps += 1;
                 }
+                self.ends(*stop == Stop::Paused);
             }
             Body::AnswerFailed { error, retried: true, .. } => {
                 say(&format!("haft: {}", face::sentence(&self.outage.told(error))));
-                self.text.clear();
-                self.part = None;
+                // What came of it is void.
+                self.streams = Default::default();
             }
+            Body::AnswerFailed { .. } => self.ends(false),
             Body::CallEnded { outcome, .. } => {
                 self.calls += 1;
                 self.failed += u64::from(outcome.status.is_error());
@@ -307,8 +422,21 @@ impl Result {
                     self.trouble.get_or_insert_with(|| text.clone());
                 }
             }
-            Body::TurnEnded { end, .. } => self.end = Some(end.clone()),
+            Body::TurnEnded { end, .. } => {
+                self.ends(false);
+                self.end = Some(end.clone());
+            }
             _ => {}
+        }
+    }
+
+    /// An answer is over; one that `goes_on` is continued by the next.
+    fn ends(&mut self, goes_on: bool) {
+        let (text, last) = std::mem::take(&mut self.streams);
+        if std::mem::replace(&mut self.is_paused, goes_on) {
+            self.text.push_str(&text);
+        } else if last.is_some() {
+            self.text = text;
         }
     }
 }
@@ -343,50 +471,48 @@ fn status_of(result: &Result) -> (&'static str, Option<String>) {
     }
 }
 
-fn finish(output: Output, result: &Result, core: &Core, took: u64) -> Ending {
+/// What a run came to, on standard output.
+fn last(
+    output: Output,
+    result: &Result,
+    core: &Core,
+    took: u64,
+) -> serde_json::Result<Vec<String>> {
     let (status, error) = status_of(result);
     let stop = match result.end {
         Some(TurnEnd::Done { stop }) => Some(stop),
         _ => None,
     };
-    match output {
-        Output::Text => {
-            let text = result.text.trim_end();
-            if !text.is_empty() {
-                print_data(&format!("{text}\n"))?;
-            }
-        }
-        Output::Json | Output::StreamJson => {
-            let last = Last {
-                kind: "result",
-                status,
-                stop,
-                text: &result.text,
-                error: error.as_deref(),
-                model: result.model.as_deref(),
-                session: Some(core.session_id()),
-                steps: result.steps,
-                calls: result.calls,
-                failed_calls: result.failed,
-                denials: result.lines.denials(),
-                jobs: jobs_of(core),
-                usage: result.usage,
-                took_ms: took,
-            };
-            last.print()?;
-        }
+    if output == Output::Text {
+        let text = result.text.trim_end();
+        return Ok((!text.is_empty()).then(|| format!("{text}\n")).into_iter().collect());
     }
-    let cut = matches!(&result.end, Some(TurnEnd::Done { stop: Stop::Length }));
-    if cut {
+    let last = Last {
+        kind: "result",
+        status,
+        stop,
+        text: &result.text,
+        error: error.as_deref(),
+        model: result.model.as_deref(),
+        session: Some(core.session_id()),
+        steps: result.steps,
+        calls: result.calls,
+        failed_calls: result.failed,
+        denials: result.lines.denials(),
+        jobs: jobs_of(core),
+        usage: result.usage,
+        took_ms: took,
+    };
+    Ok(vec![last.line()?])
+}
+
+/// What people should know of the end of a run.
+fn say_end(result: &Result) {
+    if matches!(&result.end, Some(TurnEnd::Done { stop: Stop::Length })) {
         say("haft: the answer reached its output limit and may be cut off");
     }
     for denied in result.lines.denials() {
         let reason = denied.reason.lines().next().unwrap_or_default();
         say(&format!("haft: not allowed: {}", face::safe(reason)));
-    }
-    match error {
-        None => Ok(()),
-        Some(_) if error == result.trouble => Err(Failure::Said(1)),
-        Some(error) => Err(Failure::Failed(with_way_on(&error, result))),
     }
 }

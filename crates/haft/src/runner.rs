@@ -127,7 +127,7 @@ impl Runner {
 
     async fn start(&self, start: Start) -> Ending {
         if start.print.is_some() {
-            return print::run(&start, &self.tools).await;
+            return Box::pin(print::run(&start, &self.tools)).await;
         }
         if let Some(text) = start.prompt.as_deref().and_then(arguments::no_command) {
             return Err(Failure::Usage(text));

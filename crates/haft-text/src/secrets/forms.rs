@@ -3,6 +3,7 @@
 //! **Invariant:** a form is as long as a secret at least, so that hiding it hides nothing else.
 
 use super::names::SHORTEST;
+use crate::names::shown_line;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -15,7 +16,20 @@ pub(super) fn of(value: &str) -> Vec<(&'static str, String)> {
             forms.push((kind, form));
         }
     };
-    add("JSON", json(value));
+    add("JSON", before(value, &['"', '\\']));
+    let quoted = [
+        value.replace('\'', "'\\''"),
+        before(value, &['$', '`', '"', '\\']),
+        value.replace('\'', "''"),
+    ];
+    for written in quoted.iter().map(String::as_str).chain([value]) {
+        add("QUOTED", written.to_owned());
+        // As messages show a command, on one line and with all that cannot be seen.
+        add("ESCAPED", written.chars().flat_map(char::escape_debug).collect());
+        let debug = format!("{written:?}");
+        add("ESCAPED", debug[1..debug.len() - 1].to_owned());
+        add("ESCAPED", shown_line(written, usize::MAX));
+    }
     for upper in [true, false] {
         add("URL", url(value, upper));
     }
@@ -30,13 +44,9 @@ pub(super) fn of(value: &str) -> Vec<(&'static str, String)> {
     forms
 }
 
-fn json(value: &str) -> String {
-    let escape = |c: char| match c {
-        '"' => "\\\"".to_owned(),
-        '\\' => "\\\\".to_owned(),
-        c => c.to_string(),
-    };
-    value.chars().map(escape).collect()
+/// A text with a backslash before some characters.
+fn before(value: &str, which: &[char]) -> String {
+    value.chars().flat_map(|c| which.contains(&c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 fn url(value: &str, upper: bool) -> String {

@@ -245,6 +245,40 @@ fn what_was_seen_once_is_hidden_from_then_on_in_other_forms_too() {
 }
 
 #[test]
+fn a_value_is_hidden_as_shells_and_messages_write_it() {
+    for sign in ['\'', '"', '$', '`', '\\', '\u{202e}', '\u{200b}', '\u{301}', '\t', '\u{e9}'] {
+        for value in [format!("Zq8-{sign}-vK2m91-tail"), format!("{sign}Zq8vK2m91-tail{sign}")] {
+            let secrets = Secrets::default();
+            secrets.add("KEY", &value);
+            let shell = format!("echo '{}'", value.replace('\'', "'\\''"));
+            let double: String = value
+                .chars()
+                .flat_map(|c| "$`\"\\".contains(c).then_some('\\').into_iter().chain([c]))
+                .collect();
+            let escaped =
+                |text: &str| text.chars().flat_map(char::escape_debug).collect::<String>();
+            let written = [
+                escaped(&shell),
+                escaped(&double),
+                escaped(&value),
+                format!("{value:?}"),
+                format!("{shell:?}"),
+                format!("{double:?}"),
+                crate::names::shown(&shell, 99),
+                crate::names::shown(&value, 99),
+                shell,
+                double,
+            ];
+            for text in written {
+                let hidden = secrets.hide_known(&text).into_owned();
+                assert!(hidden.contains("{{secret:KEY"), "{sign:?}: {text} -> {hidden}");
+                assert!(!hidden.contains("Zq8") && !hidden.contains("tail"), "{text} -> {hidden}");
+            }
+        }
+    }
+}
+
+#[test]
 fn variables_are_known_from_the_start() {
     let names = Names { more: vec!["LICENCE".to_owned()], not: vec!["MY_TOKEN".to_owned()] };
     let secrets = Secrets::new(names);

@@ -3,12 +3,12 @@
 use haft_config::{Environment, Settings};
 use haft_llm::{Preset, SCRIPT, WireKind, anthropic, openai};
 use haft_session::{SessionId, Store};
-use haft_types::Body;
+use haft_types::{Body, Stop};
 
 use super::{endpoint, servers};
 
-/// The model of the last answer of a session, as `--model` takes it; none where that is not known, or its
-/// server is not known here any more.
+/// The model of the last answer of a session, as `--model` takes it; none where that is not known, or not
+/// one server is known here at its address.
 pub fn last_used(
     store: &Store,
     id: &SessionId,
@@ -18,6 +18,8 @@ pub fn last_used(
     let events = store.branch(id, None).ok()?.flatten();
     let answers =
         events.filter(|event| event.agent.is_main()).filter_map(|event| match event.body {
+            // One that was interrupted may have come from nobody.
+            Body::AnswerEnded { stop: Stop::Interrupted, .. } => None,
             Body::AnswerEnded { model, wire, host, .. } => Some((model, wire, host)),
             _ => None,
         });
@@ -34,5 +36,8 @@ pub fn last_used(
         let at = haft_net::host_and_port(&endpoint(server, environment).base_url);
         speaks == wire && at.is_ok_and(|(name, port)| format!("{name}:{port}") == host)
     };
-    servers.iter().find(is_it).map(|server| format!("{}/{model}", server.name))
+    // Where two are there, each has a key of its own, perhaps.
+    let mut known = servers.iter().filter(is_it);
+    let server = known.next().filter(|_| known.next().is_none())?;
+    Some(format!("{}/{model}", server.name))
 }

@@ -198,6 +198,11 @@ impl Lines {
         Ok(lines)
     }
 
+    /// Reports whether anything came of the answer that streams.
+    pub fn has_come(&self, agent: &AgentPath) -> bool {
+        self.answers.contains_key(agent)
+    }
+
     /// The calls that were denied.
     pub fn denials(&self) -> &[Denied] {
         &self.denials
@@ -242,6 +247,10 @@ impl Lines {
     fn whole<'a>(&'a self, event: &'a Event) -> Option<What<'a>> {
         let parts = || self.answers.get(&event.agent).map(|all| shown(all)).unwrap_or_default();
         match &event.body {
+            // Nothing came of it.
+            Body::AnswerEnded { stop: Stop::Interrupted, .. } if !self.has_come(&event.agent) => {
+                None
+            }
             Body::AnswerEnded { model, stop, usage, .. } => Some(What::Assistant {
                 parts: parts(),
                 model: Some(model),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use haft_testkit::{
-    http::{HttpRequest, HttpResponse},
+    http::{HttpRequest, HttpResponse, Step},
     schema::{Schema, damaged},
 };
 use serde_json::{Value, json};
@@ -284,4 +284,99 @@ fn a_run_that_is_stopped_ends_with_its_result() {
         (&json!("result"), &json!("interrupted")),
         "{out}"
     );
+}
+
+#[test]
+fn a_run_that_is_stopped_before_its_prompt_is_sent_ends_with_its_result() {
+    let (schema, world) = (Schema::new(SCHEMA).unwrap(), world());
+    let begun = world.root().join("begun");
+    world.settings(&format!(
+        "[[hooks.SessionStart]]\n[[hooks.SessionStart.hooks]]\ntype = \"command\"\n\
+         command = \"touch '{}'; sleep 60\"\n",
+        begun.display()
+    ));
+    let model = world.script(&[end()]);
+    let flags = ["-p", "go", "--model", &model, "--output", "stream-json"];
+    let child = world.haft(&flags).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    assert!(until(std::time::Duration::from_secs(30), || begun.exists()));
+    signal("INT", child.id());
+    let done = child.wait_with_output().unwrap();
+    let out = String::from_utf8(done.stdout).unwrap();
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| schema.fits(line)), "{out}");
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["type"], &last["status"]),
+        (&json!("result"), &json!("interrupted")),
+        "{out}"
+    );
+    assert_eq!(done.status.code(), Some(1));
+}
+
+#[test]
+fn the_text_is_that_of_whole_answers_and_nothing_else_counts_as_one() {
+    let world = world();
+    let go = |script: &[Value]| {
+        let model = world.script(script);
+        world.run(&["-p", "go", "--model", &model, "--output", "json"]).json()
+    };
+    // What streamed of an answer that is asked for again is void, and one that was paused goes on.
+    let (wire, text) = (Wire::Anthropic, |response: &HttpResponse| match &response.steps[0] {
+        Step::Send(body) => String::from_utf8(body.to_vec()).unwrap(),
+        other => panic!("{other:?}"),
+    });
+    let paused = text(&wire.text("half one, ")).replace("end_turn", "pause_turn");
+    let void = text(&wire.text("void"));
+    let (void, _) = void.split_once("event: content_block_stop").unwrap();
+    let answers = [paused, void.to_owned()].map(HttpResponse::events);
+    let mock = Mock::new(answers.into_iter().chain([wire.text("half two")]).collect());
+    let flags = ["-p", "go", "--output", "json"];
+    let result = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing).json();
+    assert_eq!((&result["text"], &result["steps"]), (&json!("half one, half two"), &json!(2)));
+    // What came before a failure stays.
+    let call = json!({"name": "read", "input": {"path": "a.txt"}});
+    let failed = json!({"error": {"kind": "rejected", "message": "no"}});
+    let result = go(&[json!({"text": "I look.", "calls": [call]}), failed]);
+    assert_eq!((&result["text"], &result["status"]), (&json!("I look."), &json!("failed")));
+    // An answer that never came is none.
+    let model = world.script(&[json!({"text": "late", "delay_ms": 60_000})]);
+    let flags = ["-p", "go", "--model", &model, "--output", "json", "--max-time", "1"];
+    let result = world.run(&flags).json();
+    assert_eq!((&result["steps"], &result["model"]), (&json!(0), &Value::Null), "{result}");
+    assert_eq!(result["status"], "limit", "{result}");
+}
+
+#[test]
+fn a_run_whose_output_nobody_reads_ends_by_its_limit_and_by_signals() {
+    let world = world();
+    let begun = world.root().join("begun");
+    let bash = |command: &str| json!({"calls": [{"name": "bash", "input": {"command": command}}]});
+    // More than a pipe and all that waits before it take.
+    let script: Vec<Value> = std::iter::once(bash(&format!("touch '{}'", begun.display())))
+        .chain(std::iter::repeat_n(bash("seq 20000"), 30))
+        .chain([json!({"text": "word ".repeat(40_000)})])
+        .collect();
+    let model = world.script(&script);
+    for output in ["stream-json", "json", "text"] {
+        for flags in [&["--max-time", "2"][..], &[]] {
+            let shared = ["-p", "go", "--mode", "bypass", "--model", &model, "--output", output];
+            let mut haft = world.haft(&[&shared[..], flags].concat());
+            let (out, said) = (std::process::Stdio::piped(), std::process::Stdio::null());
+            let mut child = haft.stdout(out).stderr(said).spawn().unwrap();
+            let out = child.stdout.take();
+            let minute = std::time::Duration::from_mins(1);
+            assert!(until(minute, || begun.exists()));
+            std::fs::remove_file(&begun).unwrap();
+            let ended = until(minute, || {
+                let is_running = child.try_wait().unwrap().is_none();
+                if is_running && flags.is_empty() {
+                    signal("INT", child.id());
+                }
+                !is_running
+            });
+            drop(child.kill());
+            drop(out);
+            assert!(ended, "{output} {flags:?}");
+        }
+    }
 }
