@@ -16,50 +16,32 @@
 //! **Does not know:** disks, links (the caller resolves them), settings files, the person, or
 //! whether a sandbox holds: the caller says that, too.
 
-mod chores;
 mod command;
-mod conditions;
 mod decide;
-mod doubts;
-mod edits;
-mod filter;
-mod glob;
-mod grants;
-mod lexer;
-mod links;
-mod magic;
-mod misread;
-mod named;
-mod names;
-mod own;
-mod parts;
-mod programs;
-mod protected;
-mod restricted;
-mod rule;
-mod save;
-mod script;
-mod scripts;
-mod segments;
-mod shape;
-mod start;
-mod uproot;
-mod veil;
-mod walls;
-mod work;
+mod places;
+mod rules;
+mod sandbox;
 
-pub use self::{
-    chores::{Chore, own_file, proven},
-    decide::{Anchors, Ask, Policy, Remember, Ruling},
-    grants::Grants,
-    names::{ALIASES, own_name},
-    own::Own,
-    protected::{CREDENTIALS, PROTECTED, Spot},
-    restricted::RESTRICTED,
-    rule::{Rule, RuleProblem, Rules, Scope, Verdict},
-    script::{Around, Part, Script, counting, led, on, replaced, unread_script, unsure_paths},
-    veil::Veil,
-    walls::{Confinement, Walls, is_harmless, makes_file, unconfined},
+pub use crate::{
+    command::script::{
+        Around, Part, Script, counting, led, on, replaced, unread_script, unsure_paths,
+    },
+    decide::{
+        Anchors, Ask, Policy, Remember, Ruling,
+        chores::{Chore, own_file, proven},
+        grants::Grants,
+        restricted::RESTRICTED,
+        self_kill::Own,
+    },
+    places::protected::{CREDENTIALS, PROTECTED, Spot},
+    rules::{
+        rule::{Rule, RuleProblem, Rules, Scope, Verdict},
+        tool_aliases::{ALIASES, own_name},
+    },
+    sandbox::{
+        read_mask::Veil,
+        scope::{Confinement, Walls, is_harmless, makes_file, unconfined},
+    },
 };
 
 pub use haft_shell::{GitFacts, GitUse};

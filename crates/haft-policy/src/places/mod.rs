@@ -1,0 +1,6 @@
+//! Paths that policy knows by what they are: protected places, links, paths that are known in part.
+
+pub(crate) mod partial_path;
+pub(crate) mod planned_links;
+pub(crate) mod proc_links;
+pub(crate) mod protected;

@@ -1,0 +1,4 @@
+//! The sandbox as policy sees it. Policy does not know whether one holds: its caller says that.
+
+pub(crate) mod read_mask;
+pub(crate) mod scope;
