@@ -7,25 +7,25 @@
 //! [`Located`] handle, so that what was judged is what is touched. This crate knows no tool, no
 //! rule and no model.
 
+mod chunks;
 mod fault;
 mod fs;
+mod generic_search;
 mod git_settings;
 mod lines;
 mod local;
 mod memory;
 mod network;
 mod out;
-mod over_fs;
-mod parts;
 mod pattern;
 mod queue;
 mod search;
 mod secrets;
 mod shell;
+mod shell_session;
 mod spool;
-mod survey;
 mod tracked;
-mod turns;
+mod tree_scan;
 mod walk;
 
 use futures::future::BoxFuture;
@@ -35,11 +35,12 @@ pub use haft_sandbox::{
     Attack, Attempts, Cell, Guard, Level, Limits, Net, Probe, PutBack, in_trees, seatbelt,
 };
 
-pub use self::{
+pub use crate::{
     fs::{
         DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Source, Staged, Stamp,
         WriteHow, Written,
     },
+    generic_search::{FsSearch, search_lines, search_names},
     git_settings::{
         GitSettings, Head, Repository, checked_out, git_settings, has_links, is_plain_cargo,
         is_plain_person, is_plain_toolchain, names_links, repository,
@@ -51,7 +52,6 @@ pub use self::{
     memory::{FsOp, Memory},
     network::Network,
     out::{OutWriter, Outs},
-    over_fs::{FsSearch, search_lines, search_names},
     queue::{FileLock, Queues},
     search::{
         Filter, FindQuery, Found, FoundLines, GrepMode, GrepQuery, Search, SearchError, Sink, Skip,
@@ -61,13 +61,13 @@ pub use self::{
         Control, Exit, Looks, NoFolder, Output, Program, Running, Shell, Sought, Spawn, Stdin,
         Tried,
     },
+    shell_session::{Turn, TurnPart, TurnRecord, TurnRecords},
     spool::{OUT_END, Spool, SpoolLimits, Spooled, not_kept},
-    survey::{
+    tracked::{is_ignored, is_left_out, is_tracked},
+    tree_scan::{
         Born, Content, Copies, FileCount, GitId, IgnoredFolder, IgnoredTree, Made, Named, Node,
         Objects, Survey, SurveyError, SurveyLimits, Surveys,
     },
-    tracked::{is_ignored, is_left_out, is_tracked},
-    turns::{Turn, TurnPart, TurnRecord, TurnRecords},
     walk::DEPTH_LIMIT,
 };
 

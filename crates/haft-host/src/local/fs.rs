@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 use super::{
     Local,
     locate::{self, At},
-    moves, rights,
+    metadata, rename,
     write::{self, Content, Writes},
 };
 use crate::{
@@ -134,7 +134,7 @@ impl Fs for Local {
         let (from, to, writes) = (from.clone(), to.clone(), Arc::clone(&self.writes));
         let told = Arc::clone(&writes);
         let of = vec![from.real.clone(), to.real.clone()];
-        let staged = self.blocking(move || moves::stage(&from, &to, data.as_deref(), &writes));
+        let staged = self.blocking(move || rename::stage(&from, &to, data.as_deref(), &writes));
         let aside = self.aside;
         Box::pin(async move {
             let ready = Some(Ready::Move(Box::new(staged.await?)));
@@ -144,7 +144,7 @@ impl Fs for Local {
 
     fn rights<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<Rights>>> {
         let at = at.clone();
-        self.blocking(move || rights::of(&at).map(Some))
+        self.blocking(move || metadata::of(&at).map(Some))
     }
 
     fn user(&self) -> Option<u32> {
@@ -214,7 +214,7 @@ fn blocking<'a, T: Send + 'static>(
 /// What is on the disk and waits for its name.
 enum Ready {
     Write(Box<write::Stage>),
-    Move(Box<moves::Move>),
+    Move(Box<rename::Move>),
 }
 
 impl Ready {

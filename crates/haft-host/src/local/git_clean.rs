@@ -20,7 +20,7 @@ use super::{
     git_pack::{self, Opened, Reader, holders},
     locate::stamp_of,
 };
-use crate::{GitId, Objects, Stamp, Survey, survey::tick};
+use crate::{GitId, Objects, Stamp, Survey, tree_scan::tick};
 
 /// Most bytes of a file of attributes or settings.
 const MOST: u64 = 1 << 20;

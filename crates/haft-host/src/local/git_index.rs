@@ -11,7 +11,7 @@ use std::{
 use haft_types::{Hash, HostPath};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use crate::{GitId, survey::SECOND};
+use crate::{GitId, tree_scan::SECOND};
 
 /// Most bytes of the file.
 const MOST: u64 = 256 << 20;

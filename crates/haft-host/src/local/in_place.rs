@@ -28,7 +28,7 @@ use rustix::{
 use super::{
     leftovers,
     locate::{self, At, Lookup},
-    rights,
+    metadata,
     write::{LOCK_STEP, LOCK_TIME, Slot},
 };
 use crate::{
@@ -103,7 +103,7 @@ pub(super) fn write(
         failed(io::Error::new(error.kind(), text))
     })?;
     let ready = reserve(file, &pair).and_then(|()| match rights {
-        Some(rights) => rights::give(&file.try_clone()?.into(), rights),
+        Some(rights) => metadata::give(&file.try_clone()?.into(), rights),
         None => Ok(()),
     });
     if let Err(error) = ready {

@@ -13,15 +13,15 @@ mod in_place;
 mod ledger;
 mod leftovers;
 mod locate;
-mod moves;
+mod metadata;
+mod nonblocking;
 mod ports;
-mod quick;
+mod rename;
 mod repositories;
-mod rights;
 mod search;
 mod sha1;
 mod shell;
-mod survey;
+mod tree_scan;
 mod write;
 
 use std::{
@@ -63,7 +63,7 @@ pub struct Local {
     lookup: Lookup,
     caps: OnceLock<Caps>,
     writes: Arc<write::Writes>,
-    quick: Arc<quick::Quick>,
+    quick: Arc<nonblocking::Quick>,
     /// The program that supervises commands, with its arguments; the one beside where none is named.
     supervisor: Arc<[OsString]>,
     /// Those that follow commands.
@@ -112,7 +112,7 @@ impl Local {
             scratch: Arc::default(),
             caches: None,
             keeping: Keeping {
-                now: survey::now,
+                now: tree_scan::now,
                 tame: git_settings::is_tame,
                 ..Keeping::default()
             },

@@ -40,7 +40,7 @@ use super::{
     ledger::{Entry, Ledger},
     leftovers::{self, Swept},
     locate::{self, At},
-    rights,
+    metadata,
 };
 use crate::{
     Expect, FileKind, Located, Source, WriteHow, Written,
@@ -489,7 +489,7 @@ impl Temp {
 
     fn replacing(folder: &Arc<OwnedFd>, entry: Option<Arc<Entry>>) -> rustix::io::Result<Self> {
         let temp = Self::create_in(folder, Mode::RUSR | Mode::WUSR, entry)?;
-        rights::remove_list(&temp.file);
+        metadata::remove_list(&temp.file);
         Ok(temp)
     }
 
@@ -547,7 +547,7 @@ impl Temp {
         brought: Option<&Rights>,
     ) -> io::Result<()> {
         if let Some(rights) = brought.filter(|rights| old.is_none() || rights.owner.is_some()) {
-            return rights::give(&self.file, rights);
+            return metadata::give(&self.file, rights);
         }
         let Some(old) = old else { return Ok(()) };
         let new = fs::fstat(&self.file)?;
@@ -565,11 +565,11 @@ impl Temp {
             })?;
         }
         // What the folder passed on goes first: the group bits of the mode would open it.
-        let bare = rights::remove_list(&self.file);
+        let bare = metadata::remove_list(&self.file);
         let mode = brought.map_or(old.st_mode, |rights| rights.mode);
         let mode = Mode::from(mode & 0o7777);
         fs::fchmod(&self.file, mode)?;
-        if !(rights::copy_attributes(slot, &self.file) && bare) {
+        if !(metadata::copy_attributes(slot, &self.file) && bare) {
             // Without its list of rights, the group bits of the mode would grant too much.
             fs::fchmod(&self.file, mode - Mode::RWXG)?;
         }

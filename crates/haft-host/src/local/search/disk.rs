@@ -28,7 +28,7 @@ const BUFFER: usize = 64 << 10;
 const LIST: usize = 32 << 10;
 
 /// An open folder.
-pub(in super::super) type Folder = Arc<OwnedFd>;
+pub(in crate::local) type Folder = Arc<OwnedFd>;
 
 const FOLDER: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
@@ -36,12 +36,12 @@ const FILE: OFlags =
     OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Opens a folder below an open one, for listing.
-pub(in super::super) fn open_folder(folder: impl AsFd, name: &[u8]) -> rustix::io::Result<Folder> {
+pub(in crate::local) fn open_folder(folder: impl AsFd, name: &[u8]) -> rustix::io::Result<Folder> {
     openat(folder, name, FOLDER | OFlags::RDONLY, Mode::empty()).map(Arc::new)
 }
 
 /// Opens a regular file below an open folder; none when it is none any more.
-pub(in super::super) fn open_file(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Opened>> {
+pub(in crate::local) fn open_file(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Opened>> {
     use rustix::io::Errno;
     let file = match openat(folder, name, FILE | OFlags::RDONLY, Mode::empty()) {
         Ok(file) => file,
@@ -55,14 +55,14 @@ pub(in super::super) fn open_file(folder: impl AsFd, name: &[u8]) -> io::Result<
 }
 
 /// An open regular file, with the size that it had then.
-pub(in super::super) struct Opened {
+pub(in crate::local) struct Opened {
     file: File,
     size: u64,
 }
 
 impl Opened {
     /// The file itself.
-    pub(in super::super) fn into_file(self) -> File {
+    pub(in crate::local) fn into_file(self) -> File {
         self.file
     }
 }
@@ -144,7 +144,7 @@ pub(super) fn list(folder: &OwnedFd) -> io::Result<(Vec<Name>, u64)> {
 }
 
 /// Reads an ignore file; none where it is not there or is no regular file.
-pub(in super::super) fn ignore_file(base: &Base<Folder>, names: &[&[u8]]) -> Option<Vec<u8>> {
+pub(in crate::local) fn ignore_file(base: &Base<Folder>, names: &[&[u8]]) -> Option<Vec<u8>> {
     let mut folder = match base {
         Base::In(folder) => Arc::clone(folder),
         Base::Above(path) => {
@@ -170,7 +170,7 @@ pub(super) fn read_some(opened: Opened, most: usize) -> Option<Vec<u8>> {
 }
 
 /// Goes into a folder that the walk asks for, or passes it over.
-pub(in super::super) fn enter(walker: &mut Walker<Folder>, folder: &Folder, name: &[u8]) {
+pub(in crate::local) fn enter(walker: &mut Walker<Folder>, folder: &Folder, name: &[u8]) {
     match open_folder(folder, name) {
         Ok(entered) => match list(&entered) {
             Ok((names, left)) => walker.entered(entered, (0, 0), names, left),

@@ -36,8 +36,8 @@ use self::{
 use super::{Local, locate::At};
 use crate::{
     FileKind, FindQuery, Found, FoundLines, GrepQuery, Located, Search, SearchError, Skipped, Walk,
+    generic_search::{self, matches_of},
     lines::{FileResult, Grep, encoding::HEAD},
-    over_fs::{self, matches_of},
     search::Sink,
     walk::{IGNORE_LIMIT, Item, Names, Rules, Walker},
 };
@@ -456,7 +456,7 @@ fn follow_job(
         line.end(line.begin(), Some((vec![found], size)), |_| {});
         if line.room() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let search = over_fs::find(host, global, at, query, walk, sink);
+    let search = generic_search::find(host, global, at, query, walk, sink);
     let skipped = tokio::runtime::Handle::current().block_on(search)?;
     line.end(line.begin(), None, |all| *all = skipped.clone());
     Ok(None)
@@ -472,7 +472,8 @@ fn find_job(
     if at.kind != FileKind::FOLDER {
         let number = line.begin();
         let allowed = (walk.allowed)(&at.real);
-        let found = over_fs::find_file(at, &names)?.filter(|_| allowed).map(|one| (vec![one], 0));
+        let found =
+            generic_search::find_file(at, &names)?.filter(|_| allowed).map(|one| (vec![one], 0));
         line.end(number, found, |skipped| skipped.denied += u64::from(!allowed));
         return Ok(None);
     }

@@ -13,7 +13,7 @@ use std::{
     process::ExitCode,
 };
 
-use super::link;
+use super::supervisor_client;
 use crate::Spawn;
 
 /// The argument behind those of the supervisor that makes it an editor.
@@ -45,7 +45,7 @@ pub(super) fn none(
 
 /// The words that start it, for a shell.
 fn command(supervisor: &[OsString]) -> Option<String> {
-    let beside = if supervisor.is_empty() { link::beside() } else { Vec::new() };
+    let beside = if supervisor.is_empty() { supervisor_client::beside() } else { Vec::new() };
     let (program, arguments) = supervisor.split_first().or_else(|| beside.split_first())?;
     // That is another program in the one that is started.
     let program = if program == "/proc/self/exe" { own()?.into() } else { program.clone() };

@@ -29,7 +29,7 @@ use super::{
     Input, Order, QUEUE_LIMIT, Shared,
     start::{PIPE_SIZE, Pipes},
     supervisor::kill_session,
-    wire::{self, Told},
+    supervisor_protocol::{self, Told},
 };
 use crate::{Exit, Output};
 
@@ -666,7 +666,7 @@ impl Drop for Follower {
     /// Leaves nothing behind, also when the thread broke off.
     fn drop(&mut self) {
         if !self.finished {
-            self.shared.say(wire::Order::Kill);
+            self.shared.say(supervisor_protocol::Order::Kill);
             self.shared.push(Err(io::Error::other("the following of the program broke off")));
             self.over();
         }

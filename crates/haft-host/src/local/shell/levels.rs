@@ -16,8 +16,8 @@ use haft_sandbox::{Keeping, Kept, Level, Limits, Probe};
 use haft_types::HostPath;
 
 use super::{
-    link, objects, start,
-    wire::{Hold, Request, Told},
+    git_objects, start, supervisor_client,
+    supervisor_protocol::{Hold, Request, Told},
 };
 
 /// Most bytes that a probe says.
@@ -50,7 +50,7 @@ pub(super) fn look(hold: &mut Hold, how: &Keeping) -> Option<Kept> {
     let kept = Kept::look(limits, *level, how.clone());
     if *level == Level::Namespaces {
         let file = |key: &HostPath| Path::new(OsStr::from_bytes(key.as_bytes())).to_owned();
-        limits.hidden.extend(kept.keys().filter(|key| !objects::has(&file(key))));
+        limits.hidden.extend(kept.keys().filter(|key| !git_objects::has(&file(key))));
     }
     Some(kept)
 }
@@ -79,7 +79,7 @@ fn probe(supervisor: &[OsString], level: Level) -> io::Result<Probe> {
         ..Request::default()
     };
     let (ends, pipes) = start::apart(true)?;
-    let (_control, told, _) = link::start(supervisor, &mut request, &ends, |_| true)?;
+    let (_control, told, _) = supervisor_client::start(supervisor, &mut request, &ends, |_| true)?;
     drop(ends);
     if let Told::Failed(code, why) = told {
         let error = io::Error::from_raw_os_error(code);

@@ -11,19 +11,19 @@
 
 mod editor;
 mod follow;
-mod found;
+mod git_objects;
 mod levels;
-mod link;
-mod looking;
 mod network;
-mod objects;
 mod profile;
-mod reads;
+mod read_only_env;
+mod readable_paths;
 mod scratch;
 mod start;
 mod supervisor;
+mod supervisor_client;
+mod supervisor_protocol;
 mod threads;
-mod wire;
+mod untrusted_path;
 
 use std::{
     collections::VecDeque,
@@ -50,18 +50,20 @@ use rustix::{
 };
 use tokio::sync::{Notify, oneshot};
 
-use self::{follow::Follower, profile::Profile, wire::Told};
+use self::{
+    follow::Follower, profile::Profile, readable_paths::with_programs, supervisor_protocol::Told,
+};
 use super::{Local, write::Writes};
 use crate::{
     Control, Host, Output, Program, Running, Shell, Sought, Spawn, Stdin, Tried, secrets::Withheld,
 };
 
-pub use self::{
-    link::end_supervisor,
-    supervisor::{SUPERVISORS, supervise},
-};
 pub(super) use self::{profile::StartUp, start::finds};
 pub(in crate::local) use self::{scratch::Scratch, threads::Threads};
+pub use self::{
+    supervisor::{SUPERVISORS, supervise},
+    supervisor_client::end_supervisor,
+};
 
 /// Most bytes of output that wait to be read.
 const QUEUE_LIMIT: usize = 512 << 10;
@@ -149,7 +151,8 @@ impl Shell for Local {
         let profile = self.start_up.as_ref().and_then(|start_up| start_up.get());
         let path = set.or_else(|| profile.as_deref().and_then(Profile::path));
         Box::pin(async move {
-            let found = tokio::task::spawn_blocking(move || found::found_in(path, &sought)).await;
+            let found =
+                tokio::task::spawn_blocking(move || untrusted_path::found_in(path, &sought)).await;
             found.unwrap_or_default()
         })
     }
@@ -181,24 +184,25 @@ fn begin(
     may_run: impl FnOnce() -> bool,
 ) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    let spawn = reads::with_programs(scratch::with_caches(spawn, given.caches)?, given.home);
+    let spawn = with_programs(scratch::with_caches(spawn, given.caches)?, given.home);
     let spawn = editor::none(spawn, supervisor, given.variables);
     let mut request = start::request(&spawn, given)?;
-    request.hold =
-        spawn.confine.as_ref().map(|limits| levels::hold(supervisor, limits)).transpose()?;
+    let hold = |limits| levels::hold(supervisor, limits);
+    request.hold = spawn.confine.as_ref().map(hold).transpose()?;
     let (mut ends, pipes) = start::pipes(&spawn)?;
     ends.network = network::shared(spawn.network.as_ref(), request.hold.as_ref(), supervisor);
     let tried = network::tried(request.hold.as_ref(), ends.network.is_some());
     let mut protected = None;
-    let may_run = |request: &mut wire::Request| {
+    let may_run = |request: &mut supervisor_protocol::Request| {
         let may = may_run();
         let hold = request.hold.as_mut().filter(|_| may);
         let kept = hold.and_then(|hold| levels::look(hold, given.keeping));
         protected = kept.map(|kept| given.writes.tell(kept));
         may
     };
-    let (control, told, received) = link::start(supervisor, &mut request, &ends, may_run)?;
+    let started = supervisor_client::start(supervisor, &mut request, &ends, may_run)?;
     drop(ends);
+    let (control, told, received) = started;
     let (id, first) = match told {
         Told::Started(id, first) => (id, first),
         Told::Failed(code, why) => {
@@ -227,9 +231,8 @@ fn begin(
         base,
         tried: Mutex::new(tried),
     });
-    let reader = Reader(Arc::clone(&shared));
     let follower = Follower::new(Arc::clone(&shared), pipes, received)?;
-    let output = stream::unfold(reader, |reader| async {
+    let output = stream::unfold(Reader(Arc::clone(&shared)), |reader| async {
         reader.next().await.map(|output| (output, reader))
     });
     Ok((Running { output: Box::pin(output), control: shared }, follower))
@@ -351,7 +354,7 @@ impl Shared {
 
     /// Says that this came.
     fn heard(&self) {
-        let _ = (&self.control).write(&[wire::HEARD]);
+        let _ = (&self.control).write(&[supervisor_protocol::HEARD]);
     }
 
     fn tried_at_end(&self) -> Option<Tried> {
@@ -376,20 +379,29 @@ impl Shared {
                 state.queued = 0;
             }
             drop(state);
-            self.say(if order == Order::Kill { wire::Order::Kill } else { wire::Order::Stop });
+            self.say(if order == Order::Kill {
+                supervisor_protocol::Order::Kill
+            } else {
+                supervisor_protocol::Order::Stop
+            });
             self.wake();
         }
     }
 
     /// Tells the keeper; one that is gone has nothing to keep.
-    fn say(&self, order: wire::Order) {
+    fn say(&self, order: supervisor_protocol::Order) {
         let _ = (&self.control).write(&[order as u8]);
     }
 
     /// Tells the keeper that the command has ended.
     fn clear(&self) {
-        let sparing = if self.keep.is_empty() { Vec::new() } else { wire::sparing(&self.keep) };
-        let _ = (&self.control).write_all(&[&sparing[..], &[wire::Order::Clear as u8]].concat());
+        let sparing = if self.keep.is_empty() {
+            Vec::new()
+        } else {
+            supervisor_protocol::sparing(&self.keep)
+        };
+        let _ = (&self.control)
+            .write_all(&[&sparing[..], &[supervisor_protocol::Order::Clear as u8]].concat());
     }
 
     /// Queues output for the reader.

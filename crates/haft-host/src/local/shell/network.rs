@@ -18,9 +18,9 @@ use haft_sandbox::{Attempts, Level, Net, Network};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::{
-    link::{self, PATIENCE},
     start::Ends,
-    wire::{Hold, Request, Told},
+    supervisor_client::{self, PATIENCE},
+    supervisor_protocol::{Hold, Request, Told},
 };
 use crate::Tried;
 
@@ -91,7 +91,7 @@ fn make(supervisor: &[OsString]) -> io::Result<Network> {
     };
     let mut request =
         Request { cwd: b"/".to_vec(), hold: Some(Hold::Network), ..Request::default() };
-    let (_control, told, _) = link::start(supervisor, &mut request, &ends, |_| true)?;
+    let (_control, told, _) = supervisor_client::start(supervisor, &mut request, &ends, |_| true)?;
     drop(ends);
     if let Told::Failed(code, why) = told {
         let error = io::Error::from_raw_os_error(code);

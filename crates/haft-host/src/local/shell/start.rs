@@ -27,11 +27,12 @@ use rustix::{
 };
 
 use super::{
-    Given, looking,
+    Given,
     profile::Profile,
-    wire::{Request, START_UP},
+    read_only_env,
+    supervisor_protocol::{Request, START_UP},
 };
-use crate::{NoFolder, Program, Spawn, Stdin, turns::FILES};
+use crate::{NoFolder, Program, Spawn, Stdin, shell_session::FILES};
 
 /// Longest single argument that the system takes, in bytes, with its end.
 const ARGUMENT_LIMIT: usize = 128 << 10;
@@ -297,18 +298,18 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
         let usable = !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0');
         usable
             && !holds(OsStr::new(name), OsStr::new(value))
-            && (spawn.looks.is_none() || looking::may_inherit(OsStr::new(name)))
+            && (spawn.looks.is_none() || read_only_env::may_inherit(OsStr::new(name)))
     });
     let settings =
         settings.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
     let own = env::vars_os()
         .filter(|(name, value)| !holds(name, value))
-        .filter(|(name, _)| spawn.looks.is_none() || looking::may_inherit(name))
+        .filter(|(name, _)| spawn.looks.is_none() || read_only_env::may_inherit(name))
         .map(|(name, value)| (OsStringExt::into_vec(name), OsStringExt::into_vec(value)))
         .filter(|(name, _)| !read(name) && !started.iter().any(|(started, _)| started == name));
-    let started = started
-        .iter()
-        .filter(|(name, _)| spawn.looks.is_none() || looking::may_inherit(OsStr::from_bytes(name)));
+    let started = started.iter().filter(|(name, _)| {
+        spawn.looks.is_none() || read_only_env::may_inherit(OsStr::from_bytes(name))
+    });
     let own = own.chain(started.cloned()).filter(|(name, _)| !by_settings(name));
     let own = own.chain(settings).filter(|(name, _)| !set(name) && !unset(name));
     // A confined program sees nothing of haft's own process, where that file is: it finds it open.
@@ -327,7 +328,7 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
     let looks = spawn.looks.iter();
     let path = profile.and_then(Profile::path);
     let path = path.or_else(|| env::var_os("PATH"));
-    let looks = looks.flat_map(|looks| looking::given(path.clone(), looks));
+    let looks = looks.flat_map(|looks| read_only_env::given(path.clone(), looks));
     let looks = looks.map(|(name, value)| (name.into_vec(), value.into_vec()));
     let own = own.filter(|(name, _)| spawn.looks.is_none() || name != b"PATH");
     let all = own.chain(file).chain(given).chain(temp).chain(looks);

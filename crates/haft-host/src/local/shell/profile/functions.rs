@@ -15,7 +15,7 @@ use std::{
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::report::Report;
-use crate::local::shell::wire::START_UP;
+use crate::local::shell::supervisor_protocol::START_UP;
 
 /// What no function or alias may stand for: the words by which commands are run, and those of the
 /// grammar, which an alias may have for a name.

@@ -16,7 +16,7 @@
 //! limits between fork and exec).
 
 mod descendants;
-mod keeper;
+mod monitor;
 mod refusing;
 mod signals;
 mod spawn;
@@ -50,7 +50,7 @@ use rustix::{
 
 pub(super) use self::descendants::{beside, kill_session};
 use self::{
-    keeper::{keep, kill, ready},
+    monitor::{keep, kill, ready},
     signals::{Signals, fork},
     spawn::{Leader, Stdio, hold_report_number},
 };

@@ -36,7 +36,7 @@ use super::{
     DESCRIPTORS, passing, receive,
     signals::{fork, give_back, hold_back},
 };
-use crate::local::shell::wire::{Hold, Request, START_UP};
+use crate::local::shell::supervisor_protocol::{Hold, Request, START_UP};
 
 /// Where a program finds the descriptor for its report.
 const REPORT: i32 = 3;

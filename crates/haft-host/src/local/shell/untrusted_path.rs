@@ -12,7 +12,7 @@ use std::{
 
 use haft_types::HostPath;
 
-use super::looking::is_outside;
+use super::read_only_env::is_outside;
 use crate::Sought;
 
 /// Those of the programs that are found in the folders, or may come to be found there; `path` in place

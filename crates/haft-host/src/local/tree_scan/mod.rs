@@ -35,14 +35,14 @@ use super::{
     git_index::{self, Entry},
     leftovers,
     locate::{self, At, Lookup, kind_of, stamp_of},
-    rights,
+    metadata,
     search::{Folder, enter, ignore_file, open_file, start},
 };
 use crate::{
     Born, Content, Copies, FileKind, GitId, Located, Made, Named, Node, Stamp, Survey, SurveyError,
     SurveyLimits, Surveys, Walk,
     fault::fault,
-    survey::{SECOND, tick},
+    tree_scan::{SECOND, tick},
     walk::{Item, PASSED_MOST, Passed, Rules, Step, Walker},
 };
 
@@ -467,7 +467,7 @@ impl Job<'_> {
     ) -> Option<(GitId, u64)> {
         let clean = self.clean.of(path, stat)?;
         let fits = clean.1 <= self.limits.file_bytes && !self.is_fresh(&stamp_of(stat));
-        (fits && rights::has_no_attributes(folder, name)).then_some(clean)
+        (fits && metadata::has_no_attributes(folder, name)).then_some(clean)
     }
 
     fn is_fresh(&self, stamp: &Stamp) -> bool {
@@ -505,7 +505,7 @@ impl Job<'_> {
         let stamp = stamp_of(&now);
         node.is_fresh |= stamp != node.stamp || stamp.size != buffer.len() as u64;
         node.stamp = stamp;
-        rights::note(&file, &mut node.rights);
+        metadata::note(&file, &mut node.rights);
         node.content =
             if buffer.len() as u64 >= most { Content::Big } else { self.keep(known, buffer) };
         Some(())

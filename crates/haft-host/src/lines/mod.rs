@@ -1,7 +1,7 @@
 //! Searching the lines of one file, from any reader, with ripgrep's searcher.
 //!
 //! **Invariant:** memory is bounded whatever a file holds: a line of many MiB is searched in
-//! [`parts`](crate::parts) that count as lines of one number, what is still longer than
+//! [`parts`](crate::chunks) that count as lines of one number, what is still longer than
 //! [`NARROW_LIMIT`] (lines of UTF-16) ends the search of its file with a cause, and at most
 //! [`TEXT_LIMIT`] bytes of found text are kept of one file; what matches beyond that is still
 //! counted, and a search that skips what is before it keeps it. It knows no folder and no ignore file.
@@ -39,7 +39,7 @@ use self::{
 };
 use crate::{
     GrepMode, GrepQuery, SearchError, Skipped,
-    parts::{Cuts, PART, Parts},
+    chunks::{Cuts, PART, Parts},
     pattern::{self, PATTERN_LIMIT, STATES_LIMIT},
 };
 

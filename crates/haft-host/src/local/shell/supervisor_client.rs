@@ -31,7 +31,7 @@ use rustix::{
 use super::{
     start::Ends,
     supervisor::{DESCRIPTORS, SUPERVISORS},
-    wire::{Request, Told},
+    supervisor_protocol::{Request, Told},
 };
 
 /// What the small supervising program is called, where haft itself is not it.

@@ -27,7 +27,7 @@ use super::{
     signals::Signals,
     spawn::{Group, Leader, Refused, Started, Stdio},
 };
-use crate::local::shell::wire::{Order, Said, Told};
+use crate::local::shell::supervisor_protocol::{Order, Said, Told};
 
 /// How long what was told to end may take before it is killed.
 const GRACE: Duration = Duration::from_millis(500);
