@@ -12,18 +12,18 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod linux;
 mod probe;
-mod put_back;
+mod restore;
 pub mod seatbelt;
 
 use std::os::fd::OwnedFd;
 
 #[cfg(target_os = "linux")]
 pub use self::linux::Listener;
-pub use self::{
+pub use crate::{
     attempts::Attempts,
     limits::{Guard, Level, Limits, Net, in_trees},
     probe::{Attack, Cell, Probe, probe},
-    put_back::{Folders, Keeping, Kept, PutBack},
+    restore::{Folders, Keeping, Kept, PutBack},
 };
 
 /// What the first process of a namespace calls itself.

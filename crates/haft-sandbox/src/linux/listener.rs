@@ -8,7 +8,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use super::raw;
+use super::syscalls;
 
 /// Where the calls of one program are heard of.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Listener {
     /// # Errors
     /// When nothing more can come.
     pub fn hear(&self) -> io::Result<Option<u64>> {
-        match raw::hear(self.as_fd()) {
+        match syscalls::hear(self.as_fd()) {
             Ok(call) => Ok(Some(call)),
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
                 Ok(None)
@@ -44,6 +44,6 @@ impl Listener {
 
     /// Refuses one; whoever made it may be gone.
     pub fn refuse(&self, call: u64) {
-        let _ = raw::refuse(self.as_fd(), call, super::calls::REFUSED_WITH);
+        let _ = syscalls::refuse(self.as_fd(), call, super::seccomp::REFUSED_WITH);
     }
 }

@@ -1,18 +1,18 @@
 //! Taking limits on, on Linux.
 
-mod calls;
-mod files;
+mod capabilities;
+mod landlock;
 mod listener;
+mod mounts;
+mod namespaces;
 mod network;
-mod raw;
-mod rights;
-mod spaces;
-mod view;
+mod seccomp;
+mod syscalls;
 
 use std::io;
 
-use self::calls::Calls;
 pub use self::listener::Listener;
+use self::seccomp::Calls;
 use crate::{Entered, Level, Limits, Network, Outside};
 
 /// Whether this process is root, or the root of a namespace of its own.
@@ -25,10 +25,10 @@ pub(crate) fn enter_landlock(
     outside: &Outside,
     tell: &mut dyn FnMut(Entered) -> io::Result<()>,
 ) -> io::Result<()> {
-    let rules = files::rules(limits)?;
+    let rules = landlock::rules(limits)?;
     let calls = Calls::new(Level::Landlock, limits)?;
-    rights::give_up(is_root())?;
-    files::take_on(rules)?;
+    capabilities::give_up(is_root())?;
+    landlock::take_on(rules)?;
     match calls.apply(outside.listens)? {
         Some(listener) => tell(Entered { listener: Some(listener), ..Entered::default() }),
         None => Ok(()),
@@ -40,7 +40,7 @@ pub(crate) fn enter_namespaces(
     outside: Outside,
     tell: &mut dyn FnMut(Entered) -> io::Result<()>,
 ) -> io::Result<()> {
-    spaces::enter(limits, outside, tell)
+    namespaces::enter(limits, outside, tell)
 }
 
 pub(crate) fn network() -> io::Result<Network> {
@@ -51,6 +51,6 @@ pub(crate) fn network() -> io::Result<Network> {
 pub(crate) fn counts(level: Level) -> bool {
     match level {
         Level::Namespaces => crate::Attempts::read(network::OWN.as_ref()).is_ok(),
-        Level::Landlock => calls::may_listen(),
+        Level::Landlock => seccomp::may_listen(),
     }
 }

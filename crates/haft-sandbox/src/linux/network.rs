@@ -16,7 +16,7 @@ use rustix::{
     thread::{LinkNameSpaceType, move_into_link_name_space},
 };
 
-use super::{files::told, is_root, raw};
+use super::{is_root, landlock::told, syscalls};
 use crate::Network;
 
 /// Where the counters and tables of this process's own network are.
@@ -26,19 +26,19 @@ pub(super) const OWN: &str = "/proc/self/net";
 pub(super) fn make() -> io::Result<Network> {
     let maps = Maps::new(is_root())?;
     let (link, inside) = UnixStream::pair()?;
-    let split = raw::split(libc::CLONE_NEWUSER | libc::CLONE_NEWNET);
+    let split = syscalls::split(libc::CLONE_NEWUSER | libc::CLONE_NEWNET);
     let Some(child) = split.map_err(|error| told("a network cannot be made", &error))? else {
         drop(link);
         let up = || -> io::Result<()> {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             (&inside).read_exact(&mut [0])?;
-            raw::loopback_up()?;
+            syscalls::loopback_up()?;
             (&inside).write_all(b"+")?;
             // Until who made it holds it.
             (&inside).read_exact(&mut [0])
         };
         let _ = up();
-        raw::end(0);
+        syscalls::end(0);
     };
     drop(inside);
     let hold = || -> io::Result<Network> {

@@ -7,8 +7,8 @@
 //! **Invariant:** nothing is followed through a link, not even where a folder on the way became one:
 //! all goes through descriptors, from the writable folder on, as it was before the program ran.
 
-mod aside;
 mod guard;
+mod set_aside;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -30,8 +30,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::guard::Folders;
 use self::{
-    aside::put_aside,
     guard::{Asked, Found, HEAD, Key, Spot, at_names, find, id_of, is_tame, thing},
+    set_aside::put_aside,
     state::{Opened, Room, State, make, rights, split, state, top},
 };
 use crate::{Guard, Level, Limits};

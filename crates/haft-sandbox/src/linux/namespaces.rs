@@ -37,11 +37,12 @@ use rustix::{
 };
 
 use super::{
-    calls::Calls,
-    files::{self, told},
+    capabilities,
+    landlock::{self, told},
+    mounts::View,
     network::{self, Maps},
-    raw, rights,
-    view::View,
+    seccomp::Calls,
+    syscalls,
 };
 use crate::{Attempts, Entered, Level, Limits, Net, Outside, attempts::SIZE};
 
@@ -59,7 +60,7 @@ pub(super) fn enter(
     let is_root = geteuid().is_root();
     let (calls, view) = (Calls::new(Level::Namespaces, limits)?, View::new(limits)?);
     // What may be read is no matter of mounts; where there is no Landlock, nothing is left out.
-    let rules = limits.read.as_ref().and_then(|_| files::rules(limits).ok());
+    let rules = limits.read.as_ref().and_then(|_| landlock::rules(limits).ok());
     let Outside { network, report, .. } = outside;
     let shares = network.is_some();
     network.map_or(Ok(()), network::join)?;
@@ -71,7 +72,8 @@ pub(super) fn enter(
     if limits.net != Net::On && !shares {
         spaces |= libc::CLONE_NEWNET;
     }
-    let split = raw::split(spaces).map_err(|error| told("namespaces cannot be made", &error))?;
+    let split =
+        syscalls::split(spaces).map_err(|error| told("namespaces cannot be made", &error))?;
     if let Some(first) = split {
         drop(inside);
         let begun = maps.write(first).and_then(|()| {
@@ -85,7 +87,7 @@ pub(super) fn enter(
         }
         if shares {
             // Over the users of that network it has had every right.
-            let _ = rights::give_up(false);
+            let _ = capabilities::give_up(false);
         }
         stay_outside(link, report, first, limits.net);
     }
@@ -95,18 +97,18 @@ pub(super) fn enter(
     (&inside).read_exact(&mut [0])?;
     view.mount()?;
     let counted = begin_network(limits.net, shares, &inside)?;
-    if let Some(program) = raw::fork()? {
-        let _ = rights::give_up(false);
+    if let Some(program) = syscalls::fork()? {
+        let _ = capabilities::give_up(false);
         // The program may look into its own processes, and this one is held to nothing.
-        if raw::close_to_others().is_err() {
-            raw::end(1);
+        if syscalls::close_to_others().is_err() {
+            syscalls::end(1);
         }
         be_first(inside, outer, program, counted);
     }
     drop(inside);
     // A session of its own is inherited from outside: signals to all of it would end the outer process.
-    rights::give_up(is_root)?;
-    rules.map_or(Ok(()), files::take_on)?;
+    capabilities::give_up(is_root)?;
+    rules.map_or(Ok(()), landlock::take_on)?;
     calls.apply(false).map(drop)
 }
 
@@ -118,7 +120,7 @@ fn begin_network(net: Net, shares: bool, link: &UnixStream) -> io::Result<Option
     if net == Net::On {
         return Ok(None);
     }
-    raw::loopback_up().map_err(|error| told("the network cannot be made", &error))?;
+    syscalls::loopback_up().map_err(|error| told("the network cannot be made", &error))?;
     if let Net::Port(port) = net {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listener = listener.map_err(|error| told("the port cannot be taken", &error))?;
@@ -130,14 +132,14 @@ fn begin_network(net: Net, shares: bool, link: &UnixStream) -> io::Result<Option
 /// What the outer process does until the program ends, and then ends as it does.
 fn stay_outside(link: UnixStream, report: Option<OwnedFd>, first: Pid, net: Net) -> ! {
     let _ = rustix::thread::set_name(NAMES[0]);
-    raw::hold_signals_back();
+    syscalls::hold_signals_back();
     let held = match report {
-        None => raw::keep_only([link.into()]).map(|[link]| (link, None)),
+        None => syscalls::keep_only([link.into()]).map(|[link]| (link, None)),
         Some(report) => {
-            raw::keep_only([link.into(), report]).map(|[link, report]| (link, Some(report)))
+            syscalls::keep_only([link.into(), report]).map(|[link, report]| (link, Some(report)))
         }
     };
-    let Ok((link, report)) = held else { raw::end(1) };
+    let Ok((link, report)) = held else { syscalls::end(1) };
     let link = UnixStream::from(link);
     if let Net::Port(port) = net {
         // Without a listener the first process did not come to an end of its work, and says so itself.
@@ -162,12 +164,12 @@ fn stay_outside(link: UnixStream, report: Option<OwnedFd>, first: Pid, net: Net)
         if ended.is_err() {
             // It was ended with all that was in there.
             match last {
-                Ok(Some((_, status))) => raw::end_as(status.as_raw()),
-                _ => raw::end(1),
+                Ok(Some((_, status))) => syscalls::end_as(status.as_raw()),
+                _ => syscalls::end(1),
             }
         }
     }
-    raw::end_as(i32::from_le_bytes([a, b, c, d]))
+    syscalls::end_as(i32::from_le_bytes([a, b, c, d]))
 }
 
 /// What the first process says at the end of the program: its status, whether anything is left, whether
@@ -178,15 +180,15 @@ const SAID: usize = 6 + SIZE;
 /// did so from what it was at.
 fn be_first(link: UnixStream, outer: OwnedFd, program: Pid, counted: Option<Attempts>) -> ! {
     let _ = rustix::thread::set_name(NAMES[1]);
-    raw::hold_signals_back();
-    let Ok([link, outer]) = raw::keep_only([link.into(), outer]) else { raw::end(1) };
+    syscalls::hold_signals_back();
+    let Ok([link, outer]) = syscalls::keep_only([link.into(), outer]) else { syscalls::end(1) };
     let link = UnixStream::from(link);
     let mut status = None;
     while status.is_none() {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, ended))) if pid == program => status = Some(ended),
             Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => raw::end(1),
+            Err(_) => syscalls::end(1),
         }
     }
     let left = loop {
@@ -207,7 +209,7 @@ fn be_first(link: UnixStream, outer: OwnedFd, program: Pid, counted: Option<Atte
     let tried = now.unwrap_or_default().to_bytes();
     let _ = (&link).write_all(&[&status[..], &flags, &tried].concat());
     if !left {
-        raw::end(0);
+        syscalls::end(0);
     }
     // Its end is told behind what its end does to its children: this one is another's by then.
     while poll(&mut [PollFd::new(&outer, PollFlags::IN)], None) == Err(Errno::INTR) {}
@@ -215,7 +217,7 @@ fn be_first(link: UnixStream, outer: OwnedFd, program: Pid, counted: Option<Atte
     loop {
         match wait(WaitOptions::empty()) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => raw::end(0),
+            Err(_) => syscalls::end(0),
         }
     }
 }

@@ -18,7 +18,7 @@ use seccompiler::{
     SeccompRule, apply_filter, sock_filter,
 };
 
-use super::raw;
+use super::syscalls;
 use crate::{Level, Limits, Net};
 
 /// What a refused call fails with.
@@ -402,7 +402,7 @@ impl Calls {
     /// the kernel can, they hear there of sockets that are refused.
     pub(super) fn apply(&self, listens: bool) -> io::Result<Option<OwnedFd>> {
         let heard = self.connecting.as_ref().filter(|_| listens);
-        let listener = heard.and_then(|program| raw::listen(&handing_on(program)).ok());
+        let listener = heard.and_then(|program| syscalls::listen(&handing_on(program)).ok());
         let alone = self.connecting.iter().filter(|_| listener.is_none());
         let mut all = self.programs.iter().chain(alone);
         all.try_for_each(|program| apply_filter(program).map_err(io::Error::other))?;
@@ -426,7 +426,7 @@ fn handing_on(program: &BpfProgram) -> BpfProgram {
 /// in a sandbox that does.
 pub(super) fn may_listen() -> bool {
     let k = libc::SECCOMP_RET_ALLOW;
-    raw::listen(&[sock_filter { code: RETURN, jt: 0, jf: 0, k }]).is_ok()
+    syscalls::listen(&[sock_filter { code: RETURN, jt: 0, jf: 0, k }]).is_ok()
 }
 
 /// The instruction that says what becomes of a call.

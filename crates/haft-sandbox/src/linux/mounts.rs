@@ -21,8 +21,8 @@ use rustix::mount::{
 };
 
 use super::{
-    files::{all_real, is_hidden, open, shown, told},
-    raw::set_mount,
+    landlock::{all_real, is_hidden, open, shown, told},
+    syscalls::set_mount,
 };
 use crate::Limits;
 
