@@ -11,7 +11,7 @@ mod answer;
 mod bus;
 mod calls;
 mod context;
-mod early;
+mod early_calls;
 mod feed;
 mod machine;
 mod prompt;

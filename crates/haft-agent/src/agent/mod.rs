@@ -4,8 +4,8 @@
 //! what does not report in time is given up, so the machine always comes to rest. Nothing is asked
 //! unless the log holds all of it.
 
-mod hooked;
 mod queue;
+mod talk_hooks;
 
 use std::{
     collections::VecDeque,
@@ -24,16 +24,16 @@ use haft_types::{
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use self::hooked::{Waiting, come};
+use self::talk_hooks::{Waiting, come};
 pub use self::{
-    hooked::{PromptSaid, TalkHooks},
     queue::unsent,
+    talk_hooks::{PromptSaid, TalkHooks},
 };
 use crate::{
     Action, Bus, Input, Machine, Words,
     answer::Answer,
     calls::{Batch, Runner, panic_text},
-    early::Early,
+    early_calls::Early,
     text_calls,
 };
 
