@@ -27,34 +27,34 @@ mod copies;
 mod error;
 mod files;
 mod fold;
-mod holder;
-mod inline;
 mod journal;
-mod lately;
+mod large_values;
 mod list;
+mod lock_owner;
 mod log;
 mod outputs;
 mod pre_images;
 mod read;
+mod recent;
 mod repair;
 mod store;
 mod sync;
 mod tree;
 
-pub use self::{
+pub use crate::{
     blobs::{BLOB_MAX, Blobs},
     changes::{Change, Changes, TakenBack, is_looked},
     copies::{Copies, Left as LeftCopies},
     error::{LineError, LineFault, SessionError},
     fold::{Fold, conversation, on_branch, states},
-    inline::{INLINE_MAX, Packed},
     journal::{Journal, Journals, Left},
-    lately::Lately,
+    large_values::{INLINE_MAX, Packed},
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
     log::{Log, fresh_key, recalled},
     outputs::{Usage, bytes_below},
     pre_images::{Collected, Held, PreImages, Reading, Unfinished},
     read::{Branch, Events, LINE_MAX, Verdict},
+    recent::Lately,
     store::{SessionId, Store},
     sync::Syncer,
     tree::{Tree, branches},

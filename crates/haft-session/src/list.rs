@@ -15,7 +15,7 @@ use haft_types::{AgentPath, EventId, From, HostPath};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{SessionError, SessionId, files, inline, read::Lines};
+use crate::{SessionError, SessionId, files, large_values, read::Lines};
 
 /// Characters of the first words that a list shows.
 pub const TITLE_MAX: usize = 200;
@@ -276,7 +276,7 @@ fn note(info: &mut SessionInfo, line: Line<'_>) -> bool {
                 return false;
             }
             info.talk = true;
-            let text = line.parts.as_ref().and_then(inline::first_text);
+            let text = line.parts.as_ref().and_then(large_values::first_text);
             info.first_text = text.map(first_chars).unwrap_or_default();
             text.is_some()
         }

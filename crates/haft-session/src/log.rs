@@ -12,7 +12,7 @@ use std::{
 
 use haft_types::{CallId, Event, EventId, Hash, VERSION};
 
-use crate::{Blobs, Packed, SessionError, SessionId, Syncer, files, holder::holder, repair};
+use crate::{Blobs, Packed, SessionError, SessionId, Syncer, files, lock_owner::holder, repair};
 
 /// A buffer that grew over this many bytes is given back after use.
 const BUFFER_KEPT: usize = 256 << 10;

@@ -13,7 +13,7 @@ use std::{
 use haft_types::{Event, EventId, Hash, VERSION};
 use serde::Deserialize;
 
-use crate::{Blobs, LineError, LineFault, SessionError, Tree, files, inline};
+use crate::{Blobs, LineError, LineFault, SessionError, Tree, files, large_values};
 
 /// The most bytes of a line that is read; written lines stay far below.
 pub const LINE_MAX: usize = 4 << 20;
@@ -119,7 +119,7 @@ impl Iterator for Events {
     type Item = Result<Event, LineError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let event = self.lines.read()?.and_then(|line| inline::decode(line, &self.blobs));
+        let event = self.lines.read()?.and_then(|line| large_values::decode(line, &self.blobs));
         Some(event.map_err(|fault| self.lines.error(fault)))
     }
 }
@@ -181,9 +181,9 @@ impl Iterator for Branch {
             let event = match (self.lines.read()?, &self.path) {
                 (Ok(line), Some(path)) => match serde_json::from_slice::<Link>(line) {
                     Ok(Link { id, .. }) if !path.contains(&id) => continue,
-                    _ => inline::decode(line, &self.blobs),
+                    _ => large_values::decode(line, &self.blobs),
                 },
-                (Ok(line), None) => inline::decode(line, &self.blobs),
+                (Ok(line), None) => large_values::decode(line, &self.blobs),
                 (Err(fault), _) => Err(fault),
             };
             return Some(event.map_err(|fault| self.lines.error(fault)));

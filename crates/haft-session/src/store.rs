@@ -13,8 +13,9 @@ use haft_types::{CallId, EventId, HostPath};
 
 use crate::{
     Blobs, Collected, Lately, Listing, Log, PreImages, SessionError, SessionInfo, Usage, Verdict,
-    lately, list, log, outputs, pre_images,
+    list, log, outputs, pre_images,
     read::{self, Branch, Events},
+    recent,
 };
 
 /// The id of a session: a UUID of version 7 in lower case, so that ids sort by time.
@@ -156,7 +157,7 @@ impl Store {
     /// What happened in the sessions but `mine` whose logs changed since this moment, in milliseconds
     /// since the Unix epoch. What cannot be read tells nothing.
     pub fn lately(&self, mine: &SessionId, since: u64) -> Vec<Lately> {
-        lately::lately(&self.sessions, mine, since)
+        recent::lately(&self.sessions, mine, since)
     }
 
     /// A session's folder.

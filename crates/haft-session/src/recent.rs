@@ -13,7 +13,7 @@ use std::{
 use haft_types::{Body, Event, HostPath};
 use serde::Deserialize;
 
-use crate::{Blobs, SessionId, files, holder::Held, inline, list, read::Lines};
+use crate::{Blobs, SessionId, files, large_values, list, lock_owner::Held, read::Lines};
 
 /// The most bytes of a log that are read.
 const TAIL_MAX: u64 = 4 << 20;
@@ -82,7 +82,7 @@ fn tail(log: &Path, blobs: &Blobs) -> Option<Vec<Event>> {
         let Ok(line) = line else { continue };
         let is_telling = serde_json::from_slice::<Line<'_>>(line)
             .is_ok_and(|line| TELLING.contains(&&*line.kind));
-        events.extend(is_telling.then(|| inline::decode(line, blobs).ok()).flatten());
+        events.extend(is_telling.then(|| large_values::decode(line, blobs).ok()).flatten());
     }
     Some(events)
 }
