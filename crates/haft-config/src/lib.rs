@@ -9,26 +9,26 @@ mod claude;
 mod entries;
 mod environment;
 mod files;
-mod given;
 mod hooks;
 mod layers;
 mod lines;
 mod reserved;
+mod rule_file;
 mod settings;
 mod trust;
 
-pub use self::{
+pub use crate::{
     environment::{Environment, Secret, VARIABLES, Variable, expanded, is_of_a_server, variables},
     files::{
         ConfigError, LOCAL_SETTINGS, MAX_FILE, add_rule, keep_from_git, make_folder, own_settings,
         save,
     },
-    given::rule_file,
     hooks::{EVENTS, HookEntry, HookEvent, HookRun},
     layers::{
         FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, closest, load, schema,
         unknown,
     },
+    rule_file::rule_file,
     settings::{
         Changes, Claude, Edit, Http, Limits, Model, Output, Permissions, Read, RuleCase, Run,
         Sandbox, SandboxLevel, Secrets, Server, ServerWire, Settings, Shell, Tools, Undo,
