@@ -29,8 +29,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     Why,
-    guest::{Failure, Guest, Watched, tunnel},
-    pass::Command,
+    connection::{Failure, Guest, Watched, tunnel},
+    credential::Command,
 };
 
 /// The longest head of a message, and what is held of its body at once, in bytes.

@@ -16,8 +16,8 @@ use tokio::{
 
 use super::{
     Why,
-    guest::{Failure, Guest, Watched, tunnel},
-    pass::Command,
+    connection::{Failure, Guest, Watched, tunnel},
+    credential::Command,
 };
 
 const VERSION: u8 = 5;

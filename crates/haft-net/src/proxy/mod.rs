@@ -14,10 +14,10 @@
 //! the name inside TLS or the `Host` header (domain fronting), and whoever may be written to may
 //! be told anything that the command can read.
 
-mod guest;
+mod connection;
+mod credential;
 mod hosts;
 mod http;
-mod pass;
 mod socks;
 
 use std::{fmt, io, net::Ipv4Addr, sync::Arc, time::Duration};
@@ -29,10 +29,10 @@ use tokio::{
     time,
 };
 
-use self::{guest::serve, pass::Passes};
+use self::{connection::serve, credential::Passes};
 pub use self::{
+    credential::{Pass, Refusals, Refused, Why},
     hosts::{Hosts, HostsError},
-    pass::{Pass, Refusals, Refused, Why},
 };
 use crate::Resolve;
 

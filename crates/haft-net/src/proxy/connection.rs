@@ -24,8 +24,8 @@ use tokio::{
 
 use super::{
     Shared,
+    credential::{Command, Refused, Why},
     http::serve_http,
-    pass::{Command, Refused, Why},
     socks::serve_socks,
 };
 use crate::{AddressError, Host, check, dial};
