@@ -23,13 +23,13 @@ pub mod diff;
 pub mod edit;
 pub mod encode;
 mod guess;
-pub mod imitation;
 pub mod json;
 pub mod lines;
 pub mod names;
 pub mod numbers;
 mod search;
 pub mod secrets;
+pub mod spoofed_messages;
 pub mod strip;
 
 pub use decode::{DecodeError, Decoded, StreamDecoder, decode};

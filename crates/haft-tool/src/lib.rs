@@ -6,57 +6,42 @@
 //! **Invariant:** nothing reaches a tool's `run` except through the pipeline; `execute` is private
 //! to this crate. This crate knows no concrete tool, no model and no terminal.
 
-mod asking;
-mod cx;
-mod dispatch;
-mod events;
-mod fit;
-mod glance;
-mod guarded;
-mod hidden;
+mod call;
+mod changes;
 mod jobs;
-mod journal;
-mod keeper;
-mod live;
-mod network;
-mod order;
-mod pipeline;
-mod pre_images;
-mod questions;
-mod registry;
-mod repair;
-mod schema;
+mod session;
 mod stages;
-mod state;
-mod stopping;
-mod survey;
 mod tool;
-mod transaction;
-mod undo;
-mod unwrapped;
-mod validate;
 
-pub use self::{
-    cx::Cx,
-    dispatch::{Dispatcher, Judgement},
-    events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
-    fit::{Room, shorten_data},
-    guarded::{COMMAND_VARIABLE, POWERSHELL, REPORTING_SCRIPT, command_text},
-    hidden::hide_in,
+pub use crate::{
+    call::{
+        Call, Next, Pipeline, Stage,
+        cx::Cx,
+        dispatch::{Dispatcher, Judgement},
+        guarded_host::{COMMAND_VARIABLE, POWERSHELL, REPORTING_SCRIPT, command_text},
+        scheduler::{Order, Turn},
+    },
+    changes::{
+        diff::{Killed, Other, OtherCall, Others, Watching},
+        journal::{Journal, Journaled},
+        pre_images::{Held, Keeping, Left, MemoryPreImages, PreImages},
+        transaction::{Becomes, Mended, Step, TransactionError, put_back},
+        undo::{Apart, Conflict, Forbids, Stays, Taken, Undo, UndoError},
+    },
     jobs::{Ended, Job, JobLimits, JobPlace, Jobs, Said, Seeking, Test, Work},
-    journal::{Journal, Journaled},
-    network::Stay,
-    order::{Order, Turn},
-    pipeline::{Call, Next, Pipeline, Stage},
-    pre_images::{Held, Keeping, Left, MemoryPreImages, PreImages},
-    questions::{Broker, Waiting},
-    registry::{Filter, Registry, Source, ToolSet},
-    repair::is_json,
-    schema::schema_of,
+    session::{
+        events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
+        network::Stay,
+        questions::{Broker, Waiting},
+        redact::hide_in,
+        state::{Conversation, Judge, SaveRule, Session, TypeMap},
+        truncate::{Room, shorten_data},
+    },
     stages::{After, Before, Hook, Instead, Limits, Seen, Settings, most_characters, standard},
-    state::{Conversation, Judge, SaveRule, Session, TypeMap},
-    survey::{Killed, Other, OtherCall, Others, Watching},
-    tool::{AnyTool, Prepared, Tool},
-    transaction::{Becomes, Mended, Step, TransactionError, put_back},
-    undo::{Apart, Conflict, Forbids, Stays, Taken, Undo, UndoError},
+    tool::{
+        AnyTool, Prepared, Tool,
+        registry::{Filter, Registry, Source, ToolSet},
+        repair::is_json,
+        schema::schema_of,
+    },
 };

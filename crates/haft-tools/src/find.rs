@@ -17,9 +17,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    globs::{self, Field},
-    search::{self, Root, SkippedData, passed_over, quoted},
-    words,
+    search::{
+        self, Root, SkippedData,
+        globs::{self, Field},
+        passed_over, quoted,
+    },
+    units,
 };
 
 /// Characters of an answer.
@@ -301,7 +304,7 @@ fn partial(names: &Names, from: u64, to: u64, stopped: bool) -> String {
     } else {
         String::new()
     };
-    format!("[{} of {of}{next}]", words::span(["name", "names"], from, to))
+    format!("[{} of {of}{next}]", units::span(["name", "names"], from, to))
 }
 
 /// What is said where nothing is shown.

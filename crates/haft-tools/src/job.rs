@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use haft_text::{imitation, secrets::placeholders};
+use haft_text::{secrets::placeholders, spoofed_messages};
 use haft_tool::{Cx, Ended, Job as Running, Jobs, Said, Test, Tool, schema_of};
 use haft_types::{
     Access, Budget, Cell, Detail, Env, JobEnd, Kind, Loading, Outcome, Place, Plan, Shape, Status,
@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{
-    bash::{self, first, for_people, garbled, garbled_mark, last, no_text},
     search::quoted,
+    shell::{self, first, for_people, garbled, garbled_mark, last, no_text},
 };
 
 /// Milliseconds that a wait takes where nothing was asked for, and the most of them.
@@ -490,7 +490,7 @@ fn with_secrets(text: &str, cx: &Cx) -> Result<(String, Vec<String>), ToolError>
     let (mut out, mut at, mut given) = (String::with_capacity(text.len()), 0, Vec::new());
     for (range, name) in placeholders(text) {
         out.push_str(&text[at..range.start]);
-        out.push_str(&bash::value(name, "sent", cx)?);
+        out.push_str(&shell::value(name, "sent", cx)?);
         given.push(text[range.clone()].to_owned());
         at = range.end;
     }
@@ -581,7 +581,7 @@ async fn stop(job: &Running, cx: &Cx, answer: &mut Answer) {
 
 /// Says that an output imitates what is said beside it, without the brackets of that.
 fn imitated(text: &str) -> Option<String> {
-    let told = imitation::of_haft(text)?;
+    let told = spoofed_messages::of_haft(text)?;
     Some(told.trim_start_matches('[').trim_end_matches(']').to_owned())
 }
 

@@ -3,30 +3,18 @@
 //! **Invariant:** a tool touches files, programs and searches only through `cx.host`, so the same
 //! tool works on any host. It neither asks nor judges nor renders, and knows no model.
 
-mod bash;
-mod change;
 mod edit;
 mod executable;
 mod files;
 mod find;
-mod globs;
 mod grep;
-mod images;
-mod index;
 mod job;
-mod learnt;
 mod ls;
-mod near;
 mod notebook_edit;
-mod page;
-mod process;
-mod put_back;
 mod read;
-mod readers;
 mod search;
-mod seen;
-mod shells;
-mod words;
+mod shell;
+mod units;
 mod write;
 
 use std::sync::Arc;
@@ -34,9 +22,8 @@ use std::sync::Arc;
 use haft_tool::AnyTool;
 
 #[cfg(feature = "pdf")]
-pub use self::readers::pdf::{PdfReader, read_pdf};
-pub use self::{
-    bash::Bash,
+pub use crate::read::readers::pdf::{PdfReader, read_pdf};
+pub use crate::{
     edit::Edit,
     executable::{BrokenTool, Executables},
     find::Find,
@@ -45,7 +32,7 @@ pub use self::{
     ls::Ls,
     notebook_edit::NotebookEdit,
     read::Read,
-    shells::Shells,
+    shell::{Bash, sessions::Shells},
     write::Write,
 };
 

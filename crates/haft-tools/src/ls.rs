@@ -17,11 +17,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    files,
+    files::{self, similar_names},
     find::written,
-    globs, near,
-    search::{absolute, past_the_end, quoted},
-    words,
+    search::{absolute, globs, past_the_end, quoted},
+    units,
 };
 
 /// Characters of an answer.
@@ -148,7 +147,7 @@ async fn folder(cx: &Cx, path: &HostPath, shown: &str) -> Result<Located, ToolEr
             None => {
                 Err(ToolError::new(format!("there is no folder {}", quoted(shown))).hint(format!(
                     "List the folder above it to see what is there.{}",
-                    near::hint(cx, path).await
+                    similar_names::hint(cx, path).await
                 )))
             }
         },
@@ -430,7 +429,7 @@ fn notes(list: &List<'_>, shown: &str, stopped: bool) -> Vec<String> {
         });
     }
     let (from, to) = list.page();
-    let span = words::span(["name", "names"], from, to);
+    let span = units::span(["name", "names"], from, to);
     let of = list.total.map(|total| format!(" of {total}")).unwrap_or_default();
     if list.more {
         let more = if list.total.is_some() { "" } else { ", there are more" };

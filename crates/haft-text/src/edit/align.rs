@@ -5,8 +5,7 @@
 //! `OLD` times `FILE` short lines. It judges likeness only; whether an edit applies is not decided
 //! here.
 
-use super::fold::plain;
-use super::nearest::clip;
+use super::{closest::clip, fold::plain};
 
 /// Lines of the old text that are compared.
 pub(super) const OLD: usize = 64;

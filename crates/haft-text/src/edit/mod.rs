@@ -13,20 +13,20 @@
 //! the original and of new pieces. Where the file comes from and goes to is unknown here.
 
 mod align;
+mod already_applied;
+mod closest;
 mod dress;
 mod error;
 mod escapes;
 mod fold;
 mod halves;
 mod indent;
-mod inside;
-mod nearest;
+mod partial_line;
 mod prefixes;
 mod rebuild;
 mod region;
-mod respell;
 mod shown;
-mod standing;
+mod spelling;
 mod tolerance;
 mod view;
 mod votes;
@@ -43,11 +43,11 @@ pub use error::{Difference, Dress, EditError, Half, Nearest};
 pub use tolerance::{TOLERANCES, Tolerance};
 pub use ways::Ways;
 
+use self::already_applied::Standing;
 use crate::decode::Decoded;
 use crate::detect;
 use crate::encode::{self, Encoding};
 use crate::search;
-use standing::Standing;
 use tolerance::Outcome;
 use view::View;
 
@@ -463,7 +463,8 @@ fn made_already(
     if starts.len() > CHECKED {
         return Ok(());
     }
-    let around = |start: &usize| standing::around(view, &(*start..*start + old.len()), old, new);
+    let around =
+        |start: &usize| already_applied::around(view, &(*start..*start + old.len()), old, new);
     let there: Option<Vec<usize>> = starts.iter().map(around).collect();
     match there.as_deref() {
         None | Some([]) => Ok(()),
@@ -551,7 +552,7 @@ fn tolerant<'e>(
 ) -> Result<Found<'e>, EditError> {
     let there = Standing::of(view, new);
     let applied = |at: usize, places: usize| {
-        if standing::is_rest(old, new) {
+        if already_applied::is_rest(old, new) {
             return Err(absent(view, number, edit, (old, new), &there));
         }
         let line = view.number(at);
@@ -576,7 +577,7 @@ fn tolerant<'e>(
             }
             let there = &view.original()[range.clone()];
             let forms = name == tolerance::FORMS;
-            let brought = if forms { respell::brought(there, &text) } else { Vec::new() };
+            let brought = if forms { spelling::brought(there, &text) } else { Vec::new() };
             let text = Cow::Owned(text);
             Ok(Found { edit: number, range, text, tolerance: Some(name), brought })
         }
@@ -594,8 +595,8 @@ fn absent(
 ) -> EditError {
     let elision = old.split('\n').position(is_placeholder).map(|line| line + 1);
     let (dress, meant) = dress::of(view, old);
-    let near = dress.and_then(|_| nearest::undressed(view, &meant));
-    let near = near.or_else(|| nearest::nearest(view, &meant));
+    let near = dress.and_then(|_| closest::undressed(view, &meant));
+    let near = near.or_else(|| closest::nearest(view, &meant));
     let spans = if elision.is_some() { &[][..] } else { &there.spans };
     // The edit was made where the old text would be: where the file is most like it, or, when it is
     // like it nowhere, anywhere.
@@ -606,8 +607,8 @@ fn absent(
     };
     if let Some(first) = spans.first()
         && (there.count == 1 || edit.replace_all)
-        && !standing::is_rest(old, new)
-        && standing::taken_away(view, old, new)
+        && !already_applied::is_rest(old, new)
+        && already_applied::taken_away(view, old, new)
         && spans.iter().any(is_meant)
     {
         let (line, places) = (view.number(first.start), there.count);

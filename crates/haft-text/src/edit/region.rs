@@ -3,11 +3,12 @@
 //! Invariant: it is all of them, each as a whole, or said to be a part. What is shown is bounded by
 //! the length of the old text, and by [`LINES`] and [`MOST`] whatever that is.
 
-use super::align::{self, Pair};
-use super::error::{Difference, Nearest};
-use super::nearest::clip;
-use crate::lines;
-use crate::names;
+use super::{
+    align::{self, Pair},
+    closest::clip,
+    error::{Difference, Nearest},
+};
+use crate::{lines, names};
 
 /// Lines that are shown whole.
 const LINES: usize = 100;

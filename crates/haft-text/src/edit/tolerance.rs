@@ -7,10 +7,13 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use super::fold::{self, Blanks, Forms};
-use super::view::View;
-use super::ways::{AS_GIVEN, Ways};
-use super::{escapes, indent, respell, shown};
+use super::{
+    escapes,
+    fold::{self, Blanks, Forms},
+    indent, shown, spelling,
+    view::View,
+    ways::{AS_GIVEN, Ways},
+};
 use crate::search::{self, Places};
 
 /// Places of a rewritten text that are looked at.
@@ -140,9 +143,10 @@ fn unicode_forms(view: &View<'_>, old: &str, new: &str) -> Step {
     match fold::find(view, &Forms, old, new) {
         Step::One(Candidate { span, old, new }) => {
             let there = view.text()[span.clone()].to_owned();
-            let respelled = respell::respelled(&there, &old, &new);
-            let mixed = respell::mixed_quotes(&new, &respelled);
-            if let Some(quoted) = respell::requoted(view.text(), &there, (&old, &respelled), &mixed)
+            let respelled = spelling::respelled(&there, &old, &new);
+            let mixed = spelling::mixed_quotes(&new, &respelled);
+            if let Some(quoted) =
+                spelling::requoted(view.text(), &there, (&old, &respelled), &mixed)
             {
                 let stay = if mixed.is_empty() { respelled } else { new };
                 let readings = vec![(QUOTES_STAY, stay), (QUOTES_TURN, quoted)];

@@ -10,15 +10,15 @@
 //! remembered; what is found beyond that is hidden only where it was found. What it cannot know: a
 //! value that a program cut, wrapped over several lines or encoded in another way.
 
-mod beside;
-mod block;
-mod forms;
-mod found;
-mod key;
-mod looks;
+mod adjacent;
+mod detect;
+mod encodings;
+mod fingerprints;
+mod heuristics;
+mod multiline;
 mod names;
 mod prefixes;
-mod prints;
+mod private_key;
 mod stream;
 
 use std::{
@@ -31,8 +31,8 @@ use std::{
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use self::{
-    found::{Finder, Findings, Found, Inside},
-    prints::Prints,
+    detect::{Finder, Findings, Found, Inside},
+    fingerprints::Prints,
 };
 pub use self::{
     names::{Names, is_own, is_value},
@@ -157,7 +157,7 @@ impl Secrets {
             let is_line = |line: &&str| line.len() >= names::SHORTEST;
             if value.contains(char::is_control) {
                 let lines = value.split(char::is_control).map(str::trim).filter(is_line);
-                let random = lines.filter(|line| looks::is_random(line));
+                let random = lines.filter(|line| heuristics::is_random(line));
                 more.extend(random.map(|line| (name.to_owned(), line.to_owned())));
             } else {
                 more.push((name.to_owned(), value.to_owned()));
@@ -165,7 +165,7 @@ impl Secrets {
         }
         self.learn(&more);
         if !own.is_empty() {
-            let forms = own.iter().flat_map(|value| forms::of(value)).map(|(_, form)| form);
+            let forms = own.iter().flat_map(|value| encodings::of(value)).map(|(_, form)| form);
             let forms: Vec<Arc<str>> = forms.map(Arc::from).collect();
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             let all = own.into_iter().map(Arc::from).chain(forms);
@@ -249,7 +249,7 @@ impl Secrets {
     /// is to hide.
     pub fn hide_under(&self, name: &str, value: &str) -> Option<String> {
         let is_named = self.finder.names().tells(name) && !names::is_git_setting(name, value);
-        if is_named && looks::is_strong(value) {
+        if is_named && heuristics::is_strong(value) {
             self.learn(&[(name.to_owned(), value.to_owned())]);
         }
         match self.hide(value) {
@@ -356,7 +356,7 @@ impl Known {
     }
 
     fn add_forms(&mut self, name: &str, value: &str) {
-        for (form, value) in forms::of(value) {
+        for (form, value) in encodings::of(value) {
             if self.values.contains_key(&*value) {
                 continue;
             }
@@ -469,7 +469,7 @@ pub fn placeholders(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 /// Reports whether some word of a text may be a value whose name stands elsewhere.
 pub fn may_be_in(text: &str) -> bool {
     let ends = |c: char| c.is_whitespace() || "\"'`,;=<>()[]{}|".contains(c);
-    let is_one = |word: &str| looks::is_strong(word) || looks::is_password(word);
+    let is_one = |word: &str| heuristics::is_strong(word) || heuristics::is_password(word);
     text.split(ends).any(|word| word.len() >= names::SHORTEST && is_one(word))
 }
 
@@ -483,7 +483,7 @@ fn spelled(name: &str) -> String {
     let spelled: String = name.trim_matches(['-', '.', '_']).chars().map(part).take(NAME).collect();
     match spelled.chars().next() {
         None => "SECRET".to_owned(),
-        _ if spelled.len() >= RANDOM && looks::is_random(&spelled) => "SECRET".to_owned(),
+        _ if spelled.len() >= RANDOM && heuristics::is_random(&spelled) => "SECRET".to_owned(),
         Some(first) if first.is_ascii_digit() => format!("_{spelled}"),
         Some(_) => spelled,
     }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{found::Found, looks};
+use super::{detect::Found, heuristics};
 
 /// A kind of token.
 struct Kind {
@@ -90,12 +90,13 @@ pub(super) fn token(text: &str, word: &Range<usize>) -> Option<(Found, bool)> {
     if before.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_') {
         return None;
     }
-    let most = (word.end + looks::LONGEST).min(text.len());
+    let most = (word.end + heuristics::LONGEST).min(text.len());
     let rest = &text.as_bytes()[word.end..most];
     let len = rest.iter().take_while(|b| part(b)).count();
     let is_open = word.end + len == text.len();
     let value = &text[word.end..word.end + len];
-    let is_one = len >= kind.least && looks::is_random(value) && !looks::is_filled_in(value);
+    let is_one =
+        len >= kind.least && heuristics::is_random(value) && !heuristics::is_filled_in(value);
     let found = Found { name: kind.name.to_owned(), value: word.start..word.end + len };
     (is_one || is_open).then_some((found, is_open && !is_one))
 }

@@ -4,7 +4,7 @@
 //! **Invariant:** what is held back is the end of the last line at most, and only as long as it may
 //! be part of a secret; a longer line goes on as it is known by then.
 
-use super::{Inside, Place, Secrets, beside};
+use super::{Inside, Place, Secrets, adjacent};
 
 /// Most bytes of a line that are held.
 const LINE: usize = 16 * 1024;
@@ -78,7 +78,7 @@ impl Stream {
     /// The last line end at which the text can be parted: not where a value may begin behind it.
     fn whole(&self, last: usize) -> Option<usize> {
         let line = self.line[..last].rsplit(['\n', '\r']).next().unwrap_or_default();
-        if self.known_only || self.line.len() > LINE || !beside::opens(line) {
+        if self.known_only || self.line.len() > LINE || !adjacent::opens(line) {
             return Some(last);
         }
         (last - line.len()).checked_sub(1)

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     echo::Echo,
-    seek::{Feed, Piece, Seeking, Test},
+    line_search::{Feed, Piece, Seeking, Test},
 };
 
 /// Lines and characters of the end of its output that a report holds.
@@ -410,7 +410,7 @@ impl Job {
     /// Why no other command reaches what it serves at 127.0.0.1, and what to do; none where they do.
     pub async fn apart(&self) -> Option<String> {
         let work = self.work();
-        work.tried().await.as_ref().and_then(crate::network::apart)
+        work.tried().await.as_ref().and_then(crate::session::network::apart)
     }
 
     fn work(&self) -> Arc<dyn Work> {

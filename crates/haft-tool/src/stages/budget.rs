@@ -7,7 +7,10 @@
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Budget as Limit, Cut, CutBy, Outcome, Part, Status};
 
-use crate::{Call, Cx, Next, Stage, fit, hidden};
+use crate::{
+    Call, Cx, Next, Stage,
+    session::{redact, truncate},
+};
 
 pub(super) struct Budget;
 
@@ -27,13 +30,13 @@ impl Stage for Budget {
         async move {
             let cx = call.cx.clone();
             let mut outcome = next.run(call).await;
-            hidden::outcome(&cx.session().secrets, &mut outcome);
-            let room = usize::try_from(limit.saturating_mul(fit::BYTES)).unwrap_or(usize::MAX);
+            redact::outcome(&cx.session().secrets, &mut outcome);
+            let room = usize::try_from(limit.saturating_mul(truncate::BYTES)).unwrap_or(usize::MAX);
             // Whoever calls another tool gets its result whole.
             if !cx.nested
                 && let Some(detail) = &mut outcome.detail
             {
-                fit::shorten_detail(detail, room);
+                truncate::shorten_detail(detail, room);
             }
             if own {
                 // What a tool promises of its results says nothing of its failures.
@@ -77,7 +80,7 @@ async fn keep(cx: &Cx, bytes: Vec<u8>) -> std::io::Result<()> {
 async fn bound(mut outcome: Outcome, room: usize, cx: &Cx) -> Outcome {
     let known = |outcome: &Outcome| outcome.detail.as_ref()?.cut.as_ref()?.rest.clone();
     let kept = || cx.session().outs.open(&cx.call).map(|_| cx.call.address());
-    if let Some(mut data) = outcome.data.take_if(|data| !fit::fits(data, room)) {
+    if let Some(mut data) = outcome.data.take_if(|data| !truncate::fits(data, room)) {
         let address = known(&outcome).or_else(kept);
         let place = match &address {
             Some(address) => format!("what is kept of the text: read or grep {address}"),
@@ -86,7 +89,7 @@ async fn bound(mut outcome: Outcome, room: usize, cx: &Cx) -> Outcome {
                 Err(error) => format!("the whole could not be kept: {error}"),
             },
         };
-        let bytes = fit::shorten(&mut data, room).unwrap_or_default();
+        let bytes = truncate::shorten(&mut data, room).unwrap_or_default();
         // Where the text says it of itself, what is left of the data is told in them.
         if !address.is_some_and(|address| names(&outcome, &address)) {
             let text = format!("[the structured data of {bytes} bytes is shortened; {place}]");

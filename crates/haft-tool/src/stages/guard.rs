@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::rules;
 use crate::{
     Call, Next, Stage,
-    guarded::{Declared, Guarded},
+    call::guarded_host::{Declared, Guarded},
 };
 
 pub(super) struct Guard;

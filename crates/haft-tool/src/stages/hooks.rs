@@ -13,7 +13,7 @@ use haft_types::{HostPath, Outcome, Part, Plan, Question, Status, ToolError, Too
 use serde_json::Value;
 
 use super::resolve;
-use crate::{Call, Cx, Next, Stage, hidden};
+use crate::{Call, Cx, Next, Stage, session::redact};
 
 /// How long links are looked up for hooks.
 const LOOK_UP: Duration = Duration::from_secs(5);
@@ -214,7 +214,7 @@ impl Stage for HooksBefore {
                 }
                 // The next hook sees what this one made of it; a yes was for what there was.
                 if let Some(input) = said.input {
-                    hidden::learn(&call.cx.session().secrets, &input);
+                    redact::learn(&call.cx.session().secrets, &input);
                     advice = advice.filter(|advice: &Advice| advice.verdict != Verdict::Allow);
                     call = call.with_input(input.clone());
                     rewritten = Some(input);
@@ -276,7 +276,7 @@ pub(super) async fn after(hooks: &[Arc<dyn Hook>], seen: &Seen, outcome: Outcome
     }
     // A hook may write down what it sees, or send it away.
     let mut shown = outcome.clone();
-    hidden::outcome(&seen.cx.session().secrets, &mut shown);
+    redact::outcome(&seen.cx.session().secrets, &mut shown);
     for hook in hooks.iter().filter(|hook| hook.sees_results()) {
         // Nobody waits for what comes of a cancelled call.
         if seen.cx.stop.is_cancelled() {

@@ -13,7 +13,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Outcome, Status};
 
 use super::budget;
-use crate::{Call, Next, Stage, stopping::Stopping};
+use crate::{Call, Next, Stage, call::cancelled::Stopping};
 
 pub(super) struct Prepare;
 

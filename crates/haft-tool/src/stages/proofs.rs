@@ -13,7 +13,7 @@ use haft_host::{
 use haft_policy::{Chore, Policy, Script, own_file, proven};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Place, Target, is_rebuilt};
 
-use crate::{Call, pipeline::Lost};
+use crate::{Call, call::Lost};
 
 /// Most names that are looked through for one call.
 const NAMES: usize = 50_000;

@@ -7,10 +7,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_text::{imitation, secrets};
+use haft_text::{secrets, spoofed_messages};
 use haft_types::{Outcome, Part};
 
-use crate::{Call, Cx, Next, Stage, hidden};
+use crate::{Call, Cx, Next, Stage, session::redact};
 
 /// Said once in a conversation, with the first value that is hidden.
 const HIDDEN: &str = "[{{secret:NAME}} stands for a value that is not shown: keep it as it is where \
@@ -31,7 +31,7 @@ impl Stage for Redact {
         async move {
             let cx = call.cx.clone();
             let mut outcome = next.run(call).await;
-            hidden::outcome(&cx.session().secrets, &mut outcome);
+            redact::outcome(&cx.session().secrets, &mut outcome);
             if !cx.nested {
                 let said = notes(&outcome.content, &cx);
                 outcome.content.extend(said.into_iter().map(Part::text));
@@ -52,6 +52,6 @@ fn notes(content: &[Part], cx: &Cx) -> Vec<String> {
     };
     let hides = texts().any(|text| secrets::placeholders(text).next().is_some());
     let first = hides && !cx.conversation().map.get::<Said>().0.swap(true, Ordering::Relaxed);
-    let imitated = texts().find_map(|text| imitation::of_system(text).into_iter().next());
+    let imitated = texts().find_map(|text| spoofed_messages::of_system(text).into_iter().next());
     imitated.into_iter().chain(first.then(|| HIDDEN.to_owned())).collect()
 }

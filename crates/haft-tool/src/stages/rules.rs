@@ -14,7 +14,7 @@ use haft_types::{
 use super::resolve;
 use crate::{
     Call, Judge, Next, Stage,
-    guarded::{Hidden, Visible},
+    call::guarded_host::{Hidden, Visible},
     tool::Prepared,
 };
 

@@ -17,7 +17,7 @@ use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
 use tokio::time::timeout;
 
 use super::{resolve::look_up, sandbox};
-use crate::{Call, pipeline::Lost};
+use crate::{Call, call::Lost};
 
 /// Most names among which links are looked for that a script would follow.
 const LINKS: usize = 4096;

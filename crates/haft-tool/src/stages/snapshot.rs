@@ -14,8 +14,10 @@ use haft_types::{Access, Effect, Outcome, Plan, Target, ToolError};
 
 use crate::{
     Call, Next, Stage,
-    keeper::Keeper,
-    survey::{Begun, Watch, Watching},
+    changes::{
+        diff::{Begun, Watch, Watching},
+        recorder::Keeper,
+    },
 };
 
 /// Holds how much is looked at around a command; none where nothing is.

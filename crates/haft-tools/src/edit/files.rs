@@ -23,10 +23,12 @@ use super::{
     names::{Found, Name, distinct, is_free, located, names, turns, twice},
 };
 use crate::{
-    change::{self, PREVIEW, Tries, Versions},
-    files::{self, Failure},
-    seen::{self, Freshness},
-    words,
+    files::{
+        self, Failure,
+        change::{self, PREVIEW, Tries, Versions},
+        freshness::{self, Freshness},
+    },
+    units,
     write::{self, Write, WriteInput},
 };
 
@@ -162,7 +164,7 @@ fn planned(files: &[FileChange], place: &Place) -> Result<Plan, ToolError> {
             format!("Moving {} to {}", place.shown(from), place.shown(to))
         }
         ([(_, first), ..], number) => {
-            let more = words::count(number as u64 - 1, "more file");
+            let more = units::count(number as u64 - 1, "more file");
             format!("Editing {} and {more}", place.shown(first))
         }
     };
@@ -290,7 +292,7 @@ async fn each(
     let sizes = held.map(|(_, now)| now.at.size()).filter(|size| *size <= files::WHOLE);
     let size = sizes.fold(0, u64::saturating_add);
     if size > MOST {
-        let (size, most) = (words::size(size), words::size(MOST));
+        let (size, most) = (units::size(size), units::size(MOST));
         let text = format!("the files have {size} together; at most {most} can be changed at once");
         return Err(ToolError::new(text).hint("Change them in several calls.").into());
     }
@@ -317,7 +319,7 @@ fn together(mut failed: Vec<ToolError>) -> Option<ToolError> {
     if let Some(more @ 1..) = failed.len().checked_sub(TOLD) {
         told.push(format!(
             "{} cannot be changed as asked either.",
-            words::count(more as u64, "more file")
+            units::count(more as u64, "more file")
         ));
     }
     let status = failed[0].status;
@@ -367,7 +369,7 @@ async fn keep(
 /// Looks at all that a file holds, of whatever size, unless that would hold up a question.
 async fn hashed(file: &FileChange, at: Located, look: Look, cx: &Cx) -> Result<Kept, Failure> {
     if look == Look::First && at.size() > files::WHOLE {
-        let freshness = seen::judge(cx, &at, None);
+        let freshness = freshness::judge(cx, &at, None);
         return Ok(Kept { at, hash: None, freshness, lines: None });
     }
     let hash = cx.hash(&at).await?;
@@ -383,7 +385,7 @@ fn freshness(file: &FileChange, at: &Located, hash: Hash, cx: &Cx) -> Result<Fre
             Err(files::unexpected(&cx.place.shown(&at.real), &expected, Some(&hash)))
         }
         Some(_) => Ok(Freshness::Same),
-        None => Ok(seen::judge(cx, at, Some(&hash))),
+        None => Ok(freshness::judge(cx, at, Some(&hash))),
     }
 }
 
@@ -464,7 +466,7 @@ async fn once(
     for (item, written) in changed.into_iter().zip(written) {
         let Some(written) = written else { continue };
         if let Some(hash) = item.known() {
-            seen::note(cx, &written.at, Some(hash));
+            freshness::note(cx, &written.at, Some(hash));
         }
         item.change.made(&written);
     }
@@ -655,7 +657,7 @@ impl Change {
                 Ok(work.answer(&input, cx)?.0)
             }
             Self::Delete(Kept { at, freshness, .. }) => {
-                let (shown, size) = (cx.place.shown(&at.real), words::size(at.size()));
+                let (shown, size) = (cx.place.shown(&at.real), units::size(at.size()));
                 let unread = *freshness == Freshness::Never && at.size() > 0;
                 let note = "the file was never read in this conversation".to_owned();
                 let notes = if unread { vec![note] } else { Vec::new() };
@@ -677,7 +679,7 @@ fn refused(error: TransactionError, files: &[FileChange]) -> Failure {
             none(source.into(), files)
         }
         TransactionError::PutBack { source, files: back } => {
-            let back = words::count(back as u64, "file");
+            let back = units::count(back as u64, "file");
             let add = |error: ToolError| {
                 let text =
                     format!("{}; what was changed before it was put back: {back}", error.message);

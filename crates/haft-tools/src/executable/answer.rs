@@ -70,7 +70,7 @@ pub(super) fn outcome(said: Said, path: &HostPath) -> Outcome {
     }
     let shape = Shape::Terminal {
         command: path.text().into_owned(),
-        output: crate::bash::for_people(&text),
+        output: crate::shell::for_people(&text),
         exit: code,
         note,
     };

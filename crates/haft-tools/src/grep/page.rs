@@ -15,7 +15,7 @@ use haft_tool::Cx;
 use haft_types::{FileMatches, HostPath, MatchLine, Place};
 
 use super::Input;
-use crate::{learnt, search::Root};
+use crate::{files::secret_scan, search::Root};
 
 /// Bytes of text after which a page ends, whatever its limit is.
 const TEXT: usize = 4 << 20;
@@ -266,7 +266,7 @@ impl<'a> Page<'a> {
             root.learn(below, cx).await;
             for line in file.lines.iter_mut().filter(cut) {
                 let before = line.text.clone();
-                learnt::mend_match(secrets, line);
+                secret_scan::mend_match(secrets, line);
                 if line.text != before {
                     self.text = self.text.replace(&before, &line.text);
                 }

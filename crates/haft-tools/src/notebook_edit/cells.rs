@@ -11,7 +11,7 @@ use haft_text::{
 };
 use haft_types::ToolError;
 
-use crate::words;
+use crate::units;
 
 /// Most cells that an error names.
 const NAMED: usize = 30;
@@ -140,7 +140,7 @@ impl<'t> Notebook<'t> {
                 0 => "Insert the first one with edit_mode insert, without cell.".to_owned(),
                 _ => format!("Give a number from 1 to {count}."),
             };
-            let count = words::count(count, "cell");
+            let count = units::count(count, "cell");
             ToolError::new(format!("{shown} has {count}, and no cell {number}")).hint(hint)
         })
     }
@@ -170,7 +170,7 @@ fn named(ids: &[Option<String>]) -> String {
     let mut named: Vec<String> =
         known.map(|(id, number)| format!("{} (cell {number})", names::shown(id, 80))).collect();
     if named.is_empty() {
-        let count = words::count(ids.len() as u64, "cell");
+        let count = units::count(ids.len() as u64, "cell");
         return format!("Its {count} have no ids: name one by cell, its number from 1.");
     }
     let more = named.len().saturating_sub(NAMED);

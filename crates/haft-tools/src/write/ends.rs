@@ -8,7 +8,7 @@ use haft_text::{
     lines::{self, LineEnd, LineEnds},
 };
 
-use crate::change;
+use crate::files::change;
 
 /// Most bytes of both texts together whose lines are matched one by one.
 const MATCHED: usize = 8 << 20;

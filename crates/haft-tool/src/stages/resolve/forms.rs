@@ -12,7 +12,7 @@ use haft_types::{Follow, HostPath, Place, ToolError};
 use serde_json::Value;
 
 use super::CLIMB;
-use crate::{repair::bare, tool::Prepared};
+use crate::tool::{Prepared, repair::bare};
 
 /// Most names of a folder that are compared.
 const NAMES: usize = 100_000;

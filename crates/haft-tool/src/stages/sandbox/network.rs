@@ -8,7 +8,7 @@ use haft_host::{Limits, Net};
 use haft_net::{Hosts, Pass, Proxy, Refused, SystemResolver};
 use haft_types::{Outcome, Target, ToolError};
 
-use crate::{Call, network::Network};
+use crate::{Call, session::network::Network};
 
 /// What lets one command connect.
 pub(super) struct Admitted {

@@ -1,0 +1,314 @@
+//! What a call is given.
+
+use std::{
+    future::Future,
+    io,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use haft_host::{FileKind, Host, Located, Spool, SpoolLimits, Tried};
+use haft_types::{
+    AgentPath, Blob, Body, CallId, Detail, Follow, Hash, HostPath, Outcome, Place, Stream, Text,
+    ToolError, ToolUse, TurnId,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{progress::Live, question_time::Asking};
+use crate::{
+    Conversation, Dispatcher, RecordError, Room, Session, Stay,
+    changes::recorder::Keeper,
+    session::{
+        network::{self, Network},
+        state::SHELL_CWD,
+    },
+};
+
+/// What a call is given. Cheap to clone.
+///
+/// Settings are not in it: they reach a tool in its constructor. Nor is anything to ask with.
+#[derive(Clone)]
+pub struct Cx {
+    /// This call.
+    pub call: CallId,
+    /// The turn that it belongs to.
+    pub turn: TurnId,
+    /// Where it is: workspace, home, and for the shell its carried folder.
+    pub place: Arc<Place>,
+    /// Where to act: gives exactly what the plan declared.
+    pub host: Arc<dyn Host>,
+    /// Cancelled when the call shall end.
+    pub stop: CancellationToken,
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    /// True for a call that another tool makes.
+    pub(crate) nested: bool,
+    /// True for a command that the person typed as such: that is their yes to it.
+    pub(crate) typed: bool,
+    /// True once the tool itself was started.
+    pub(crate) begun: Arc<AtomicBool>,
+    /// True where a question follows: what is made to be looked at is whole then.
+    pub(crate) asked: bool,
+    /// The time spent waiting for a person, with that of nested calls.
+    pub(crate) asking: Asking,
+    pub(crate) children: Arc<AtomicU64>,
+    /// What waits to be shown.
+    pub(crate) live: Live,
+    /// Keeps what the files that the call changes held.
+    pub(crate) keeper: Option<Arc<Keeper>>,
+    /// What its programs tried of the network.
+    pub(crate) tried: Arc<Mutex<Option<Tried>>>,
+}
+
+/// What stands last in an error: what the system said, without the path and its number.
+pub(crate) fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    text.rsplit(": ").next().unwrap_or_default().to_owned()
+}
+
+impl Cx {
+    pub(crate) fn new(
+        dispatcher: Arc<Dispatcher>,
+        call: CallId,
+        turn: TurnId,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            call,
+            turn,
+            place: dispatcher.place.clone(),
+            host: dispatcher.host.clone(),
+            stop,
+            dispatcher,
+            nested: false,
+            typed: false,
+            begun: Arc::default(),
+            asked: false,
+            asking: Asking::default(),
+            children: Arc::default(),
+            live: Live::default(),
+            keeper: None,
+            tried: Arc::default(),
+        }
+    }
+
+    /// Takes note of what a program of this call tried of the network, where it was not started by this call's
+    /// own host.
+    pub fn tries(&self, tried: Tried) {
+        network::keep(&self.tried, tried);
+    }
+
+    /// A program that is this process has the network of its session until what this gives is dropped.
+    pub fn stays(&self, process: u32) -> Stay {
+        self.session().map.get::<Network>().enter(process)
+    }
+
+    /// The agent that makes the call; empty for the main one.
+    pub fn agent(&self) -> &AgentPath {
+        &self.dispatcher.agent
+    }
+
+    /// State that all agents of the session share.
+    pub fn session(&self) -> &Session {
+        &self.dispatcher.session
+    }
+
+    /// State of this agent's conversation.
+    pub fn conversation(&self) -> &Conversation {
+        &self.dispatcher.conversation
+    }
+
+    /// The revision of the results that the model sees; while it is the same, those of earlier
+    /// calls still stand there. None where nobody knows that: over MCP, on the command line, and
+    /// for a call that another tool makes.
+    pub fn standing(&self) -> Option<u64> {
+        if self.nested { None } else { self.conversation().standing() }
+    }
+
+    /// Reports whether another tool makes this call, and so gets its result whole.
+    pub const fn is_nested(&self) -> bool {
+        self.nested
+    }
+
+    /// Reports whether somebody will be asked about this call: they decide by what `check` gives, so
+    /// that nothing may be left out of it.
+    pub const fn is_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Room for a list in the data of this call, whose tool has a budget of so many characters.
+    pub fn data_room(&self, chars: u64) -> Room {
+        Room::new(chars, self.nested)
+    }
+
+    /// Reports whether who called takes images, as far as is known; others get words for them.
+    pub fn vision(&self) -> bool {
+        self.dispatcher.tools.vision
+    }
+
+    /// The absolute path of what the model wrote.
+    ///
+    /// # Errors
+    /// When the text holds a NUL byte or is longer than a path can be.
+    pub fn path(&self, text: &str) -> Result<HostPath, ToolError> {
+        self.place.path(text).map_err(|error| {
+            ToolError::new(error.to_string()).hint("Mend the path, then call again.")
+        })
+    }
+
+    /// Shows where the call is; each value replaces the one before.
+    ///
+    /// At most ten a second are shown, the last one always, of each at most 4 KiB.
+    pub fn progress(&self, detail: impl Into<Detail>) {
+        self.live.progress(self, detail.into());
+    }
+
+    /// Shows more of a running program's output; the text is safe for a terminal.
+    ///
+    /// At most ten pieces a second are shown, of at most 16 KiB; what comes meanwhile is joined.
+    #[expect(clippy::needless_pass_by_value, reason = "callers have no more use for it")]
+    pub fn output(&self, stream: Stream, text: String) {
+        self.live.output(self, stream, &text);
+    }
+
+    /// A passing event that could not be shown is lost on purpose: nothing depends on it.
+    fn show(&self, body: Body) {
+        drop(self.emit(body));
+    }
+
+    pub(crate) fn emit(&self, body: Body) -> Result<(), RecordError> {
+        self.session().events.emit(self.agent(), self.turn, body)
+    }
+
+    /// A place for output without end, kept whole under the call's `out://` address.
+    pub fn spool(&self, limits: SpoolLimits) -> Spool {
+        let most = self.session().output_max.get().copied().unwrap_or(u64::MAX);
+        let limits = SpoolLimits { file_cap: limits.file_cap.min(most), ..limits };
+        Spool::within_room(limits, self.session().outs.create(&self.call).ok())
+    }
+
+    /// Keeps bytes beside the log, such as an image for the model.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub async fn keep(&self, bytes: bytes::Bytes, mime: &str) -> Result<Blob, ToolError> {
+        let (blobs, mime) = (self.session().blobs.clone(), mime.to_owned());
+        // A slow disk holds no other call up.
+        let kept = tokio::task::spawn_blocking(move || blobs.put(bytes, &mime)).await;
+        let failed = |error: &dyn std::fmt::Display| {
+            ToolError::new(format!("the result cannot be kept: {error}"))
+        };
+        match kept {
+            Ok(kept) => kept.map_err(|error| failed(&error)),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Says who makes the changes of files that are found behind this call, which makes none itself:
+    /// the answer names it, in these words.
+    pub fn credit(&self, who: impl Into<String>) {
+        if let Some(keeper) = &self.keeper {
+            keeper.credit(who.into());
+        }
+    }
+
+    /// Offers what was read of a file that the call is about to change: it is kept for undo
+    /// without being read again. `whole` is all that it holds, with that hash.
+    pub fn offer_pre_image(&self, at: &Located, whole: &bytes::Bytes, hash: Hash) {
+        if let Some(keeper) = &self.keeper {
+            keeper.offer(at, Some(whole), hash);
+        }
+    }
+
+    /// Offers the hash of what was read of a file that the call is about to move: it need not be
+    /// read again for that.
+    pub fn offer_hash(&self, at: &Located, hash: Hash) {
+        if let Some(keeper) = &self.keeper {
+            keeper.offer(at, None, hash);
+        }
+    }
+
+    /// The hash of what a located file holds, however much that is; it is read piece by piece.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn hash(&self, at: &Located) -> std::io::Result<Hash> {
+        crate::changes::recorder::hash(self.host.fs(), at).await
+    }
+
+    /// Keeps a value of the conversation across resume and fork; null removes it.
+    pub fn remember(&self, key: impl Into<Text>, value: Value) {
+        let key = key.into();
+        if self.conversation().value(&key).as_ref() != Some(&value) {
+            self.conversation().set(&key, value.clone());
+            self.show(Body::State { key, value });
+        }
+    }
+
+    /// Keeps the folder in which the next shell command starts.
+    pub fn carry_cwd(&self, folder: &HostPath) {
+        self.remember(SHELL_CWD, Value::String(folder.text().into_owned()));
+    }
+
+    /// Reports whether nothing is any more where the next shell command would start, for sure.
+    pub async fn is_cwd_gone(&self) -> bool {
+        let Some(cwd) = self.conversation().shell_cwd() else { return false };
+        self.is_folder_gone(&cwd).await
+    }
+
+    /// Reports whether nothing is any more where a shell was to start, for sure.
+    pub async fn is_folder_gone(&self, folder: &HostPath) -> bool {
+        let (host, folder) = (self.dispatcher.host.clone(), folder.clone());
+        let look = move || host.surveys().is_some_and(|surveys| surveys.is_gone(&folder));
+        tokio::task::spawn_blocking(look).await.unwrap_or_default()
+    }
+
+    /// Why a shell could not go to a folder, in a few words; none where nothing is there any more.
+    pub async fn why_no_entry(&self, folder: &HostPath) -> Option<String> {
+        // A path that no system call takes.
+        const PATH_MAX: usize = 4096;
+        if self.is_folder_gone(folder).await {
+            return None;
+        }
+        if folder.as_bytes().len() >= PATH_MAX {
+            return Some("File name too long".to_owned());
+        }
+        let text = match self.dispatcher.host.fs().locate(folder, Follow::Yes).await {
+            Ok(at) if at.kind == FileKind::FOLDER => "Permission denied".to_owned(),
+            Ok(_) => "Not a directory".to_owned(),
+            Err(error) => cause(&error),
+        };
+        Some(text)
+    }
+
+    /// Finishes `work` even when this call is dropped meanwhile: a write must not be left half
+    /// done, nor its lock be given up before it is.
+    ///
+    /// # Errors
+    /// When the work panicked.
+    pub async fn settle<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        tokio::spawn(work).await.unwrap_or_else(|error| {
+            Err(ToolError::new(format!("the tool broke down: {error}"))
+                .hint("Check what it left behind before you call it again."))
+        })
+    }
+
+    /// Calls another tool through the same stages. The outcome is whole: its budget is not cut.
+    pub async fn call(&self, tool: &str, input: Value) -> Outcome {
+        let id = self.call.child(self.children.fetch_add(1, Ordering::Relaxed) + 1);
+        let request = ToolUse::new(id.clone(), tool, input);
+        let cx = Self {
+            nested: true,
+            stop: self.stop.child_token(),
+            asking: self.asking.clone(),
+            ..Self::new(self.dispatcher.clone(), id, self.turn, self.stop.clone())
+        };
+        self.dispatcher.run_in(request, cx).await
+    }
+}

@@ -1,0 +1,139 @@
+//! What commands changed that ran when haft was killed: found by the next process of the session.
+//!
+//! **Invariant:** what changed later than a command can have run is not told as its doing; where that
+//! cannot be known, as of what is gone, it is, for bringing it back takes nothing away.
+
+use std::{io, sync::Arc, time::Duration};
+
+use haft_host::{FileKind, Located, Named, SurveyError};
+use haft_types::{CallId, Follow, HostPath, Receipt, ReceiptAction};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Told, Watch, Watching,
+    attribution::Claims,
+    checkpoint,
+    compare::{self, Change},
+    git::Known,
+    repositories,
+    scope::walk,
+};
+use crate::{Dispatcher, Left};
+
+/// How long after the last sign of life of haft its commands may go on: until the next sign would
+/// have come, and they are stopped.
+const GOES_ON: Duration = Duration::from_secs(3);
+
+/// See the module.
+pub struct Killed {
+    /// The command; of several that ran the first one, which stands for all.
+    pub call: CallId,
+    /// The others.
+    pub others: Vec<CallId>,
+    /// What they changed.
+    pub receipts: Vec<Receipt>,
+    /// What is said of it, a line each; nothing where they changed nothing.
+    pub lines: Vec<String>,
+    /// Once this is dropped, it cannot be found again.
+    _left: Left,
+}
+
+impl Dispatcher {
+    /// Finds what commands changed that ran when an earlier process of the session was killed.
+    /// `ended` says whether the log has the end of a call, `told` which changes it tells since the
+    /// begin of a call. Whoever asks holds the log.
+    ///
+    /// # Errors
+    /// When what was left cannot be read.
+    pub async fn killed(
+        &self,
+        watching: Watching,
+        ended: &(dyn Fn(&CallId) -> bool + Sync),
+        told: &(dyn Fn(&CallId) -> Vec<Receipt> + Sync),
+    ) -> io::Result<Vec<Killed>> {
+        let mut all = Vec::new();
+        for left in self.session.pre_images().left()? {
+            let Some(open) = checkpoint::open(&left.text, ended) else { continue };
+            let (call, others) = (open.call.clone(), open.others.clone());
+            let mut claims = Claims::default();
+            claims.add(&told(&call), false, &*self.session.pre_images());
+            // Any of them may have been made before the look before the command.
+            claims.looked();
+            let found = self.since(open, &left, watching, &claims).await;
+            let (receipts, lines) = found.unwrap_or_else(|error| {
+                (Vec::new(), vec![format!("what it changed cannot be found: {error}")])
+            });
+            if ended(&call) {
+                let late = &self.session.map.get::<Watch>().late;
+                for line in &lines {
+                    late.tell(super::found_later(&call, line));
+                }
+            }
+            all.push(Killed { call, others, receipts, lines, _left: left });
+        }
+        Ok(all)
+    }
+
+    /// Puts back, or keeps for undo, what repositories lost by a command that ran when any process of
+    /// haft was killed; says so. Receipts are only given where the command `is_known`.
+    pub async fn rescued(&self, is_known: bool) -> (Vec<Receipt>, Vec<String>) {
+        let of = (&*self.session, &*self.place);
+        let rescued = repositories::after_kill(of, &self.host, is_known).await;
+        (rescued.receipts, rescued.lines)
+    }
+
+    /// What changed since the look before a command.
+    async fn since(
+        &self,
+        open: checkpoint::Open,
+        left: &Left,
+        watching: Watching,
+        claims: &Claims,
+    ) -> Result<(Vec<Receipt>, Vec<String>), SurveyError> {
+        let host = &*self.host;
+        let surveys = host.surveys().ok_or(io::ErrorKind::Unsupported).map_err(io::Error::from)?;
+        let mut roots: Vec<Located> = Vec::new();
+        for root in &open.before.roots {
+            let root = host.fs().locate(root, Follow::No).await?;
+            roots.extend(Some(root).filter(|root| root.kind == FileKind::FOLDER));
+        }
+        let walk = walk(&self.session.judge(), &open.tool, host.style(), CancellationToken::new());
+        let limits = watching.limits();
+        let mut before = open.before;
+        // The packs may be gone, and are not put back yet.
+        before.objects.add(repositories::left_objects(&self.host, &self.place).await);
+        let before = Arc::new(before);
+        let named = Named::default();
+        let looked =
+            surveys.survey(&roots, before.clone(), left.copies.clone(), limits, (walk, &named));
+        let after = Arc::new(looked.await?);
+        let (others, images) = (claims.paths(), self.session.pre_images());
+        let known = move || Known::of(before, after, &others, &*images, false);
+        let known = tokio::task::spawn_blocking(known).await.map_err(io::Error::other)?;
+        let Known { before, after, held: _held } = known;
+        let born = |path: &HostPath| surveys.born(path);
+        let covers = |_: &HostPath| false;
+        let mut changes = compare::changes(&before, &after, (claims, &covers), &born);
+        let until = left.lived + i128::try_from(GOES_ON.as_nanos()).unwrap_or(0);
+        let later = |change: &Change| is_later(change, until, &born);
+        let since: Vec<HostPath> =
+            changes.iter().filter(|change| later(change)).map(|one| one.path.clone()).collect();
+        changes.retain(|change| !since.contains(&change.path));
+        let (images, name) = (self.session.pre_images(), host.name());
+        let mut kept = compare::receipts(&changes, &*left.copies, &*images, name, watching);
+        let why = || "it changed after haft was killed".to_owned();
+        kept.lost.extend(since.into_iter().map(|path| (path, why())));
+        let told = Told::of(&kept, &self.place).text();
+        Ok((kept.receipts, if told.is_empty() { Vec::new() } else { vec![told] }))
+    }
+}
+
+/// Reports whether a path changed when no command ran any more.
+fn is_later(change: &Change, until: i128, born: compare::BornAt<'_>) -> bool {
+    let Some(after) = &change.after else { return false };
+    let is_folder = after.kind == haft_types::EntryKind::Folder;
+    let made = change.action == ReceiptAction::Created && is_folder;
+    // What is put into a folder later changes it, too.
+    let at = if made { born(&change.path).map(|born| born.at) } else { None };
+    at.unwrap_or(after.stamp.changed) > until
+}

@@ -1,0 +1,80 @@
+//! Why changes could not be taken back.
+
+use std::io;
+
+use haft_types::HostPath;
+
+use super::conflicts::{Conflict, listed};
+
+/// Why changes could not be taken back; nothing was changed then, but for what [`UndoError::Cut`]
+/// names.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// Something that has to be brought back was not kept.
+    #[error("what {path} held before is not there to be brought back: {why}")]
+    NotKept {
+        /// The file.
+        path: HostPath,
+        /// Why.
+        why: String,
+    },
+    /// A file is there that was too big to be read when it was changed: it may be another's by now.
+    #[error(
+        "it is not known whether {path} is as the change left it, which was too big to be read"
+    )]
+    Unknown {
+        /// The file.
+        path: HostPath,
+    },
+    /// The change was made on another host.
+    #[error("{path} was changed on the host {host}, which is not this one")]
+    Elsewhere {
+        /// The file.
+        path: HostPath,
+        /// Where it is.
+        host: String,
+    },
+    /// A rule forbids to change it.
+    #[error("{path} must not be changed: {why}")]
+    Denied {
+        /// The file.
+        path: HostPath,
+        /// Which rule, in words.
+        why: String,
+    },
+    /// Something else than a file, or a link, is in the way.
+    #[error("{path} {why}: look what is there and move it away")]
+    Blocked {
+        /// The file.
+        path: HostPath,
+        /// What is in the way.
+        why: String,
+    },
+    /// A file would go of which no copy can be kept; it may be the only one.
+    #[error("{path} would be lost: there is no room to keep what it holds")]
+    OnlyCopy {
+        /// The file.
+        path: HostPath,
+    },
+    /// Files are not as the changes left them.
+    #[error("{} is not as the change left it", listed(.0.iter().map(|one| &one.path)))]
+    Conflict(Vec<Conflict>),
+    /// A file could not be looked at or changed; all others are as before.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: HostPath,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A file could not be changed, and others that had been changed could not be put back.
+    #[error("{path}: {source}; these are changed already: {}", listed(left.iter()))]
+    Cut {
+        /// The file.
+        path: HostPath,
+        /// The cause.
+        source: io::Error,
+        /// What could not be put back.
+        left: Vec<HostPath>,
+    },
+}

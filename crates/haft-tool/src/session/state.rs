@@ -1,0 +1,231 @@
+//! What outlives a call: state of the session and state of the conversation, kept apart.
+//!
+//! **Invariant:** what must survive resume, fork or compaction is a [`Body::State`] of the log;
+//! the type maps are only caches and handles.
+
+use std::{
+    any::{Any, TypeId},
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use haft_host::{Outs, Queues};
+use haft_policy::{Grants, Mode, Policy};
+use haft_text::secrets::Secrets;
+use haft_types::{CallId, HostPath, Receipt};
+use serde_json::Value;
+
+use crate::{Blobs, Broker, Events, Journal, MemoryPreImages, Others, PreImages};
+
+/// Values by type, each made on first use.
+#[derive(Default)]
+pub struct TypeMap(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+
+impl TypeMap {
+    /// The value of type `T`, made on first use.
+    pub fn get<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
+        let value = {
+            let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            map.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())).clone()
+        };
+        value.downcast().unwrap_or_default()
+    }
+}
+
+/// What calls are judged by.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// The rules at their places.
+    pub policy: Policy,
+    /// How much is asked.
+    pub mode: Mode,
+    /// What a person allowed for the session.
+    pub grants: Grants,
+}
+
+/// Keeps a rule that a person allowed for good.
+pub trait SaveRule: Send + Sync {
+    /// Says where rules are kept, for the question that offers it.
+    fn place(&self) -> String;
+
+    /// Keeps an allow rule; gives what the person is to know of that, in a sentence without its full
+    /// stop, where there is anything.
+    ///
+    /// # Errors
+    /// Says why it could not be kept; it then counts for this session only.
+    fn save(&self, rule: &str) -> Result<Option<String>, String>;
+}
+
+/// State of a session: shared by all its agents, closed at its end.
+pub struct Session {
+    /// Its id; empty for calls outside any session.
+    pub id: String,
+    /// Where events go.
+    pub events: Arc<dyn Events>,
+    /// Where big things go.
+    pub blobs: Arc<dyn Blobs>,
+    /// Where whole outputs are kept.
+    pub outs: Arc<Outs>,
+    /// One queue for each real file.
+    pub queues: Arc<Queues>,
+    /// Who may do what; replaced, never changed in place.
+    judge: RwLock<Arc<Judge>>,
+    /// Where questions are asked.
+    pub questions: Arc<Broker>,
+    /// Where allowances for good are kept; unset where they are not.
+    pub saver: OnceLock<Arc<dyn SaveRule>>,
+    /// Most bytes of one call's output that are kept; what the tool says while it is not set.
+    pub output_max: OnceLock<u64>,
+    /// Where what changed files held is kept for undo; in memory while it is not set.
+    pub pre_images: OnceLock<Arc<dyn PreImages>>,
+    /// Where files that change together are put down; nowhere while it is not set.
+    pub journal: OnceLock<Arc<dyn Journal>>,
+    /// What other processes of haft do; nothing while it is not set.
+    pub others: OnceLock<Arc<dyn Others>>,
+    /// The values of secrets that are known, which nothing shows.
+    pub secrets: Arc<Secrets>,
+    /// Shells, jobs, servers and services, by type.
+    pub map: TypeMap,
+    calls: AtomicU64,
+}
+
+impl Session {
+    /// Begins a session whose first call is `c1`.
+    pub fn new(
+        id: impl Into<String>,
+        events: Arc<dyn Events>,
+        blobs: Arc<dyn Blobs>,
+        outs: Arc<Outs>,
+        judge: Judge,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            questions: Arc::new(Broker::new(events.clone())),
+            events,
+            blobs,
+            outs,
+            queues: Arc::default(),
+            saver: OnceLock::new(),
+            output_max: OnceLock::new(),
+            pre_images: OnceLock::new(),
+            journal: OnceLock::new(),
+            others: OnceLock::new(),
+            judge: RwLock::new(Arc::new(judge)),
+            secrets: Arc::default(),
+            map: TypeMap::default(),
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    /// Where what changed files held is kept for undo.
+    pub fn pre_images(&self) -> Arc<dyn PreImages> {
+        self.pre_images.get_or_init(|| Arc::new(MemoryPreImages::default())).clone()
+    }
+
+    /// A new call id, unique in the session.
+    pub fn next_call(&self) -> CallId {
+        CallId::nth(self.calls.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Waits until cancelled commands have ended, and all that commands changed is found, also those
+    /// whose answer did not wait for it.
+    pub async fn settle(&self) {
+        self.map.get::<crate::call::cancelled::Stopping>().settle().await;
+        self.map.get::<crate::changes::diff::Watch>().settle().await;
+    }
+
+    /// Takes note of changes that no call made, such as an undo: they are nobody else's.
+    pub fn changed(&self, receipts: &[Receipt]) {
+        self.map.get::<crate::changes::diff::Watch>().claim(receipts);
+    }
+
+    /// Says that nobody hears the answers of cancelled calls: the next answer tells what they changed.
+    pub fn cancelled_are_unheard(&self) {
+        self.map.get::<crate::changes::diff::Watch>().cancelled_are_unheard();
+    }
+
+    /// As [`settle`](Self::settle), where no call follows: lets go of what it knows of the files.
+    pub async fn close(&self) {
+        self.map.get::<crate::call::cancelled::Stopping>().settle().await;
+        self.map.get::<crate::changes::diff::Watch>().close().await;
+    }
+
+    /// What calls are judged by now.
+    pub fn judge(&self) -> Arc<Judge> {
+        self.judge.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what later calls are judged by.
+    pub fn rejudge(&self, change: impl FnOnce(&mut Judge)) {
+        let mut judge = self.judge.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut judge));
+    }
+
+    /// Takes note of an id that a resumed log already has.
+    pub fn saw_call(&self, id: &CallId) {
+        let number = id.0.trim_start_matches('c').split('.').next().and_then(|n| n.parse().ok());
+        self.calls.fetch_max(number.unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// State of one conversation: what this agent has seen and where its shell stands.
+#[derive(Default)]
+pub struct Conversation {
+    /// Caches by type.
+    pub map: TypeMap,
+    values: Mutex<BTreeMap<String, Value>>,
+    shell_cwd: Mutex<Option<HostPath>>,
+    /// 0 where nobody keeps results, else one more than the revision of what the model sees.
+    standing: AtomicU64,
+}
+
+impl Conversation {
+    /// A conversation with the values that a resumed log holds.
+    pub fn resumed(values: BTreeMap<String, Value>) -> Self {
+        let cwd =
+            values.get(SHELL_CWD).and_then(|value| serde_json::from_value(value.clone()).ok());
+        let (values, shell_cwd) = (Mutex::new(values), Mutex::new(cwd));
+        Self { values, shell_cwd, ..Self::default() }
+    }
+
+    /// Says that results of calls stand where the model sees them, until it is said again with
+    /// another revision: then some of them were masked or summarised.
+    ///
+    /// It is the agent that says so. Where it is never said, nobody knows what the caller kept.
+    pub fn results_stand(&self, revision: u64) {
+        self.standing.store(revision.saturating_add(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn standing(&self) -> Option<u64> {
+        self.standing.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// The value last kept under `key`.
+    pub fn value(&self, key: &str) -> Option<Value> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// The folder that the shell was left in; none for the workspace root.
+    pub fn shell_cwd(&self) -> Option<HostPath> {
+        self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, key: &str, value: Value) {
+        if key == SHELL_CWD {
+            let cwd = serde_json::from_value(value.clone()).ok();
+            *self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd;
+        }
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        if value.is_null() {
+            values.remove(key);
+        } else {
+            values.insert(key.to_owned(), value);
+        }
+    }
+}
+
+/// Key of the state that carries the shell's folder from call to call.
+pub(crate) const SHELL_CWD: &str = "bash.cwd";
