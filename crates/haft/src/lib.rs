@@ -5,36 +5,11 @@
 //!
 //! **Invariant:** whatever a face does goes through the same dispatcher and the same bus.
 
-mod again;
-mod agent;
-mod arguments;
-mod attach;
+mod app;
 mod cli;
-mod core;
-mod deferred;
-mod demo;
-mod doctor;
-mod executables;
-mod exit;
-mod face;
-mod git;
-mod hooks;
-mod input;
-mod jobs;
-mod journal;
-mod killed;
-mod line;
-mod mcp;
-mod model;
-mod others;
-mod pdf;
-mod print;
+mod faces;
 mod runner;
-mod session;
-mod tool;
-mod trust;
 mod undo;
-mod why;
 
 use std::process::ExitCode;
 

@@ -19,11 +19,13 @@ use clap::{Args as _, FromArgMatches as _, Parser as _};
 use haft_tool::{AnyTool, Tool};
 
 use crate::{
-    again, agent, arguments,
-    cli::{Cli, Command, Start, Tool as Called},
-    demo, doctor,
-    exit::{self, Ending, Failure},
-    line, mcp, print, session, tool, trust, undo, why,
+    app::{agent, reexec},
+    cli::{
+        Cli, Command, Start, Tool as Called, arguments,
+        exit::{self, Ending, Failure},
+    },
+    faces::{demo, doctor, line, mcp, print, session, tool, trust, why},
+    undo,
 };
 
 /// Builds and runs the program.
@@ -55,7 +57,7 @@ impl Runner {
             return exit::code(&exit::println(concat!("haft ", env!("CARGO_PKG_VERSION"))));
         }
         if let [_, first, ..] = &arguments[..]
-            && let Some(work) = again::work(first)
+            && let Some(work) = reexec::work(first)
         {
             return work();
         }

@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_tool_outside_of_the_list_is_found() {
         let lib = "mod read;\npub fn tools() { all(read::Read) }\n";
-        let path = "crates/haft-tools/src/read.rs";
+        let path = "crates/haft-tools/src/read/mod.rs";
         let main = "crates/haft-tools/src/lib.rs";
         assert_eq!(tools(&files(&[(main, lib), (path, READ)])), []);
         let findings = tools(&files(&[(main, "mod read;\n// read::Read\n"), (path, READ)]));

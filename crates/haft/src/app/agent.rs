@@ -1,0 +1,354 @@
+//! What print mode, line mode and the demo need alike to have an agent.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use haft_agent::{
+    Context, Handle, Input, Limits, Pinned, Setup, Surroundings, TalkHooks, Words, context_files,
+    same_but_date, system,
+};
+use haft_host::{Host as _, Local};
+use haft_tool::{AnyTool, Events as _};
+use haft_types::{
+    AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, ToolSpec,
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::{
+    git,
+    model::{Model, last_used, model},
+    session::{Base, Core, NO_TURN, Which},
+};
+use crate::cli::{Start, exit::Failure};
+
+/// Opens the session that the flags name; `interactive` where someone can answer questions.
+pub async fn open(
+    start: &Start,
+    interactive: bool,
+    more: &[Arc<dyn AnyTool>],
+) -> Result<Core, Failure> {
+    let mut base = Base::load(&start.common, None)?;
+    let which = match &start.resume {
+        Some(id) => Which::Named(id.clone()),
+        None if start.continue_last => Which::Last,
+        None => Which::New,
+    };
+    if base.loaded.settings.model.name.is_none() {
+        base.loaded.settings.model.name = last_model(&base, &which);
+    }
+    let env = base.env(base.loaded.settings.model.name.as_deref(), interactive)?;
+    // A missing model, key or script is told before a session begins.
+    model_of(&base, 0, interactive)?;
+    Core::open(base, &start.common, which, &env, more).await
+}
+
+/// The model of the session that is gone on with.
+fn last_model(base: &Base, which: &Which) -> Option<String> {
+    let store = base.store().ok()?;
+    let id = match which {
+        Which::New | Which::IfNeeded => return None,
+        Which::Named(prefix) => store.find(prefix).ok()?,
+        Which::Last => store.latest(Some(&base.place.cwd)).ok()??.id,
+    };
+    last_used(&store, &id, (&base.loaded.settings, &base.environment))
+}
+
+fn model_of(base: &Base, answered: usize, waits: bool) -> Result<Model, Failure> {
+    model(&base.loaded.settings, &base.environment, answered, waits)
+}
+
+/// Puts an agent together for an open session.
+pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
+    let model = model_of(&core.base, core.answered, start.print.is_none())?;
+    let settings = &core.base.loaded.settings;
+    // What was pinned stays whatever git says now.
+    let limit = if core.pinned.is_none() { settings.run.git_status_ms } else { 0 };
+    let asked = git::changed(&core.dispatcher, Duration::from_millis(limit));
+    let (context, changed) = tokio::join!(context(&core.base), asked);
+    let context = context?;
+    let around =
+        Surroundings { git: git::told(&core.base, changed).await, ..surroundings(&core.base) };
+    let fresh = pinned(core, start, &model, &context, &around);
+    let (pinned, cause) = match core.pinned.clone() {
+        // Nothing but the date, or what git says, is new: what was pinned stays.
+        Some(old) if old.tools == fresh.tools && same_but_date(&old.system, &fresh.system) => {
+            (old, None)
+        }
+        Some(_) => (fresh, Some(BreakCause::Resume)),
+        None => (fresh, Some(BreakCause::First)),
+    };
+    // Nothing stands in the way of a request any more: from here on the session is kept.
+    core.bus.keep()?;
+    for text in context.left_out.into_iter().filter(|_| cause.is_some()) {
+        tell(core, Level::Warning, text);
+    }
+    Ok(Setup {
+        dispatcher: core.dispatcher.clone(),
+        provider: model.provider,
+        target: model.target,
+        effort: model.effort,
+        max_tokens: None,
+        bus: core.bus.clone(),
+        fold: core.fold.clone(),
+        pinned,
+        cause,
+        before: core.pinned.clone(),
+        limits: Limits {
+            steps: start.max_turns.or(settings.run.max_steps),
+            output_tokens: start.max_tokens.or(settings.run.max_tokens),
+        },
+        concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
+        hooks: core.hooks.clone().map(|hooks| hooks as Arc<dyn TalkHooks>),
+    })
+}
+
+/// Begins the notice of a mode that was set, which was shown when it was done.
+pub const MODE_SET: &str = "The person set the mode to ";
+/// What the model is told of mode plan.
+pub const PLAN: &str = "Mode plan is on: read and search as you like, and present a plan of what you would do. \
+                        Changes of files, and commands that do more than look, are denied until the person sets \
+                        another mode; do not try them.";
+/// What it is told once that is over.
+const PLAN_OVER: &str = "Mode plan is off: changes are no longer denied for it. The mode is ";
+
+/// Tells an agent what mode plan means where it is on, that it is off where the talk so far says
+/// otherwise, and what hooks add at the begin of its talk.
+pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
+    if let Some(text) = about_plan(core.dispatcher.session.judge().mode, core.told_plan) {
+        let words = Words { from: From::Haft, parts: vec![Part::text(text)] };
+        // An agent that is gone has told so.
+        handle.send(Input::Notice { words, wake: false });
+    }
+    let Some(hooks) = &core.hooks else { return };
+    let goes_on = start.resume.is_some() || start.continue_last;
+    let source = if goes_on { "resume" } else { "startup" };
+    for text in Box::pin(hooks.session_start(source)).await {
+        let from = From::Hook("SessionStart".to_owned());
+        let words = Words { from, parts: vec![Part::text(text)] };
+        // An agent that is gone has told so.
+        handle.send(Input::Notice { words, wake: false });
+    }
+}
+
+/// What a talk begins with about mode plan; `told` says whether it was told last that it is on.
+fn about_plan(mode: Mode, told: bool) -> Option<String> {
+    match (mode, told) {
+        (Mode::Plan, false) => Some(PLAN.to_owned()),
+        (Mode::Plan, true) | (_, false) => None,
+        (mode, true) => Some(format!("{PLAN_OVER}{mode}.")),
+    }
+}
+
+/// Whether the last that messages say about the mode is that it is plan.
+pub fn tells_plan(messages: &[Message]) -> bool {
+    let about = |message: &Message| {
+        let Message::User { from: From::Haft, parts } = message else { return None };
+        let mut texts = parts.iter().rev().filter_map(|part| match part {
+            Part::Text { text } => Some(text),
+            _ => None,
+        });
+        let said = |text: &String| {
+            let set = text.strip_prefix(MODE_SET).map(|mode| mode.starts_with(Mode::Plan.name()));
+            set.or_else(|| (text == PLAN).then_some(true))
+                .or_else(|| text.starts_with(PLAN_OVER).then_some(false))
+        };
+        texts.find_map(said)
+    };
+    messages.iter().rev().find_map(about).unwrap_or_default()
+}
+
+/// What the model is told when a person has set another mode.
+pub fn mode_set(mode: Mode) -> String {
+    let text = format!("{MODE_SET}{mode}.");
+    if mode == Mode::Plan { format!("{text} {PLAN}") } else { text }
+}
+
+/// Tells hooks that the talk is over.
+pub async fn end_talk(core: &Core, reason: &str) {
+    if let Some(hooks) = &core.hooks {
+        Box::pin(hooks.session_end(reason)).await;
+    }
+}
+
+/// Tells person and log something, whatever the log does.
+fn tell(core: &Core, level: Level, text: String) {
+    let (main, body) = (AgentPath::default(), Body::Notice { level, text });
+    if core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
+        core.bus.tell(&main, NO_TURN, body);
+    }
+}
+
+/// Tells person and log at once what haft changed, and the model with the next message.
+pub fn announce(core: &Core, handle: &Handle, text: &str) {
+    tell(core, Level::Info, text.to_owned());
+    let words = Words { from: From::Haft, parts: vec![Part::text(text)] };
+    // An agent that is gone has told so.
+    handle.send(Input::Notice { words, wake: false });
+}
+
+fn pinned(
+    core: &Core,
+    start: &Start,
+    model: &Model,
+    context: &Context,
+    around: &Surroundings,
+) -> Pinned {
+    let specs: Vec<ToolSpec> =
+        core.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
+    let secrets = &core.dispatcher.session.secrets;
+    let mut system = system(&core.dispatcher.tools, &context.files, around);
+    system.extend(start.append_system_prompt.clone());
+    Pinned {
+        system: system.iter().map(|part| secrets.hide(part).into_owned()).collect(),
+        tools: model.provider.encode_tools(&specs),
+    }
+}
+
+/// The instructions that the project brings along, as far as the rules let them be read.
+pub async fn context(base: &Base) -> Result<Context, Failure> {
+    let project = Local::path(&base.project)?;
+    let skips = base.policy.path_filter("read", &project, &project);
+    // A rule for the whole tool names no path.
+    let read = haft_tools::builtin().into_iter().map(|tool| tool.spec(&Env::default()));
+    let denied = read.filter(|spec| spec.name == "read").any(|spec| base.policy.hides(&spec));
+    let allowed = move |path: &HostPath| !denied && !skips(path);
+    Ok(context_files(&*base.host, &project, &base.place.cwd, &allowed).await)
+}
+
+/// What the end of the system prompt says.
+pub fn surroundings(base: &Base) -> Surroundings {
+    let caps = base.host.caps();
+    let shell = caps.shell.as_ref().map(|shell| format!(", shell {shell}")).unwrap_or_default();
+    Surroundings {
+        date: jiff::Zoned::now().date().to_string(),
+        folder: base.place.cwd.text().into_owned(),
+        added: base.place.further().map(|folder| folder.text().into_owned()).collect(),
+        platform: format!("{}{shell}", caps.platform),
+        git: None,
+    }
+}
+
+/// What a signal wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// What runs is to stop.
+    Interrupt,
+    /// haft is to end.
+    End,
+}
+
+/// The same signal again so soon is the same wish: programs such as `timeout` send theirs to the
+/// process and to its group.
+const ONE_WISH: Duration = Duration::from_millis(100);
+
+/// Lets a write over the limit of a file's size fail like any other, instead of ending haft.
+///
+/// With a handler and not by ignoring the signal, which children would inherit.
+pub fn outlive_limits() -> Result<(), Failure> {
+    let over = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    signal(over).map(drop).map_err(|error| Failure::Failed(format!("no signals: {error}")))
+}
+
+/// Interrupt, hang-up, quit and termination from outside: whoever ends haft ends its children.
+pub struct Signals {
+    all: [Signal; 4],
+    /// Which of them came last, and when.
+    last: Option<(usize, Instant)>,
+}
+
+impl Signals {
+    /// Takes the signals over.
+    pub fn new() -> Result<Self, Failure> {
+        let take = |kind| signal(kind).map_err(|e| Failure::Failed(format!("no signals: {e}")));
+        let all = [
+            take(SignalKind::interrupt())?,
+            take(SignalKind::hangup())?,
+            take(SignalKind::quit())?,
+            take(SignalKind::terminate())?,
+        ];
+        Ok(Self { all, last: None })
+    }
+
+    /// Waits for the next one; one that is told twice counts once.
+    pub async fn received(&mut self) -> Wish {
+        loop {
+            let (kind, wish) = self.next().await;
+            let again = |(last, at): (usize, Instant)| last == kind && at.elapsed() < ONE_WISH;
+            if !self.last.is_some_and(again) {
+                self.last = Some((kind, Instant::now()));
+                return wish;
+            }
+        }
+    }
+
+    /// Waits for the next one, where a person presses keys: each of them counts.
+    pub async fn pressed(&mut self) -> Wish {
+        self.next().await.1
+    }
+
+    async fn next(&mut self) -> (usize, Wish) {
+        let [interrupt, hangup, quit, terminate] = &mut self.all;
+        tokio::select! {
+            _ = interrupt.recv() => (0, Wish::Interrupt),
+            _ = hangup.recv() => (1, Wish::End),
+            _ = quit.recv() => (2, Wish::End),
+            _ = terminate.recv() => (3, Wish::End),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_llm::Wire;
+    use haft_testkit::harness::shouts;
+    use haft_tool::Registry;
+    use haft_types::{Env, Loading};
+
+    use super::*;
+
+    /// Bytes of the system prompt with the default tools and no project context.
+    const PROMPT_MOST: usize = 4_000;
+    /// Bytes of the definitions of the default tools, on every wire.
+    const TOOLS_MOST: usize = 10_000;
+
+    #[test]
+    fn prompt_and_definitions_stay_within_their_bounds() {
+        let env = Env { vision: true, shell: true, ..Env::default() };
+        let by_default =
+            |spec: ToolSpec, _: &Env| (spec.loading != Loading::Deferred).then_some(spec);
+        let tools = Registry::default().source(haft_tools::builtin()).filter(by_default);
+        let tools = tools.assemble(&env);
+        let around = Surroundings {
+            date: "2026-01-31".into(),
+            folder: "/home/user/project".into(),
+            added: Vec::new(),
+            platform: "linux x86_64, shell /bin/bash".into(),
+            git: Some("branch main, 12 changed files".into()),
+        };
+        let prompt = system(&tools, &[], &around).join("\n\n");
+        println!("system prompt: {} bytes of at most {PROMPT_MOST}", prompt.len());
+        assert!(prompt.len() <= PROMPT_MOST, "{} bytes", prompt.len());
+        // The sign of a secret is one.
+        let words = prompt.replace("{{secret:NAME}}", "");
+        assert!(shouts(&words) <= 1, "words that shout weigh less the more there are:\n{prompt}");
+        assert!(prompt.ends_with(around.git.as_deref().unwrap()), "what changes stands last");
+
+        let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
+        let wires: [&dyn Wire; 2] = [
+            &haft_llm::anthropic::AnthropicMessages,
+            &haft_llm::openai::OpenAiChat { newest_fields: true },
+        ];
+        for wire in wires {
+            let json = wire.tools(&specs);
+            println!(
+                "definitions on {}: {} bytes of at most {TOOLS_MOST}",
+                wire.name(),
+                json.len()
+            );
+            assert!(json.len() <= TOOLS_MOST, "{}: {} bytes", wire.name(), json.len());
+            assert_eq!(json, wire.tools(&specs), "the same tools are the same bytes");
+        }
+    }
+}

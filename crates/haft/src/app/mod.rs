@@ -1,0 +1,17 @@
+//! What every face is made of: settings, session, agent, hooks.
+
+pub(crate) mod agent;
+pub(crate) mod allowances;
+pub(crate) mod attachments;
+pub(crate) mod executables;
+pub(crate) mod git;
+pub(crate) mod hooks;
+pub(crate) mod model;
+pub(crate) mod pdf;
+pub(crate) mod peers;
+pub(crate) mod recovery;
+pub(crate) mod reexec;
+pub(crate) mod rules;
+pub(crate) mod session;
+pub(crate) mod tool_loading;
+pub(crate) mod toolset;

@@ -1,0 +1,157 @@
+//! From a model's name to something that answers.
+
+mod choosing;
+mod last_used;
+
+use std::{fs, sync::Arc, time::Duration};
+
+use haft_config::{Environment, ServerWire, Settings};
+use haft_llm::{
+    Effort, Endpoint, ModelRef, Patience, Preset, Provider, RetryPolicy, ScriptProvider, Target,
+    WireKind, anthropic_provider, openai_provider, parse_model, presets,
+};
+
+pub use self::last_used::last_used;
+use crate::cli::exit::Failure;
+
+/// A model that is ready to be asked; nothing is opened before the first request.
+pub struct Model {
+    /// Gives its answers.
+    pub provider: Arc<dyn Provider>,
+    /// Its id as the provider writes it.
+    pub target: Target,
+    /// How hard it thinks.
+    pub effort: Option<Effort>,
+}
+
+/// How often a request is sent again behind that where somebody waits, in milliseconds.
+const BEYOND_MS: u64 = 30_000;
+/// Largest script, in bytes.
+const SCRIPT_MAX: u64 = 64 << 20;
+
+/// Makes a model from the settings; `answered` is how many answers a resumed script gave before. Where
+/// somebody `waits`, so do its requests, until they are cancelled.
+pub fn model(
+    settings: &Settings,
+    environment: &Environment,
+    answered: usize,
+    waits: bool,
+) -> Result<Model, Failure> {
+    let Some(name) = &settings.model.name else {
+        return Err(Failure::Usage(choosing::unchosen(&servers(settings), environment)));
+    };
+    let reference = named(name, settings)?;
+    let http = &settings.http;
+    let patience =
+        Patience { silence: Duration::from_secs(http.stall_seconds), ..Patience::default() };
+    let within_ms = settings.model.retry_seconds.saturating_mul(1_000);
+    let beyond_ms = (waits && within_ms > 0).then_some(BEYOND_MS);
+    let policy = RetryPolicy { within_ms, beyond_ms, seed: seed(), ..RetryPolicy::default() };
+    let client = haft_net::Client::connecting_within(Duration::from_secs(http.connect_seconds));
+    let provider = match &reference {
+        ModelRef::Server(preset, _) => {
+            let endpoint = endpoint(preset, environment);
+            is_variable(preset)?;
+            endpoint.check().map_err(|error| Failure::Usage(error.to_string()))?;
+            match preset.wire {
+                WireKind::Anthropic => anthropic_provider(endpoint, client, patience, policy),
+                WireKind::OpenAi => openai_provider(endpoint, client, patience, policy),
+            }
+        }
+        ModelRef::Script(file) => script(file, answered)?,
+    };
+    let vision = takes_images(&reference, settings);
+    let target = Target { model: reference.name().to_owned(), vision };
+    Ok(Model { provider, target, effort: settings.effort })
+}
+
+/// A server with the address and the key that the environment has for it.
+pub fn endpoint(preset: &Preset, environment: &Environment) -> Endpoint {
+    let value = |name: &String| environment.server(name).map(|value| value.expose().to_owned());
+    let url = value(&preset.url_variable);
+    let found = preset.key_variables.iter().find_map(|name| Some((name.clone(), value(name)?)));
+    let (variable, key) = found.unzip();
+    let endpoint = Endpoint::of(preset, url, key);
+    Endpoint { key_variable: variable.unwrap_or(endpoint.key_variable), ..endpoint }
+}
+
+/// The servers that haft knows, and those of the settings.
+pub fn servers(settings: &Settings) -> Vec<Preset> {
+    let mut all = presets();
+    for (name, more) in &settings.providers {
+        let at = all.iter().position(|known| known.name == *name).unwrap_or_else(|| {
+            all.push(Preset {
+                name: name.clone(),
+                prefixes: Vec::new(),
+                address: String::new(),
+                // For messages: there it is set.
+                url_variable: format!("providers.{name}.address"),
+                key_variables: Vec::new(),
+                wire: WireKind::OpenAi,
+                wants_key: false,
+            });
+            all.len() - 1
+        });
+        let known = &mut all[at];
+        if let Some(address) = &more.address {
+            address.trim().trim_end_matches('/').clone_into(&mut known.address);
+            known.wants_key = false;
+        }
+        if let Some(variable) = &more.key_variable {
+            known.key_variables = vec![variable.clone()];
+            known.wants_key = true;
+        }
+        match more.wire {
+            Some(ServerWire::Anthropic) => known.wire = WireKind::Anthropic,
+            Some(ServerWire::Openai) => known.wire = WireKind::OpenAi,
+            None => {}
+        }
+        known.prefixes.extend(more.prefixes.iter().cloned());
+    }
+    all
+}
+
+/// Keys come from variables that are held back from commands, which is told by their names.
+fn is_variable(preset: &Preset) -> Result<(), Failure> {
+    match preset.key_variables.iter().find(|name| !haft_config::is_of_a_server(name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::Usage(format!(
+            "providers.{}.key_variable is {name:?}: haft takes keys from variables whose names end with \
+             _KEY or _TOKEN",
+            preset.name
+        ))),
+    }
+}
+
+/// Reads a model's name.
+pub fn named(name: &str, settings: &Settings) -> Result<ModelRef, Failure> {
+    parse_model(name, &servers(settings)).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Whether a model takes images: the settings say it, else its name tells.
+pub fn takes_images(reference: &ModelRef, settings: &Settings) -> bool {
+    let known = settings.models.get(&reference.to_string()).and_then(|model| model.vision);
+    known.unwrap_or_else(|| reference.takes_images())
+}
+
+fn script(file: &str, answered: usize) -> Result<Arc<dyn Provider>, Failure> {
+    let wrong = |why: String| Failure::Usage(format!("the script {file:?} {why}"));
+    let found = fs::metadata(file).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+    // A pipe would hold the start up for as long as nobody writes to it.
+    if !found.is_file() {
+        return Err(wrong("is no regular file: write the answers to one, and name that".into()));
+    }
+    let size = found.len();
+    if size > SCRIPT_MAX {
+        return Err(wrong(format!("has {size} bytes; at most {SCRIPT_MAX} are taken")));
+    }
+    let text = fs::read_to_string(file).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+    let provider = ScriptProvider::new(file, &text, answered)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(Arc::new(provider))
+}
+
+/// Spreads the pauses of many processes that failed at the same moment.
+fn seed() -> u64 {
+    super::session::now().wrapping_mul(u64::from(std::process::id()) | 1)
+}

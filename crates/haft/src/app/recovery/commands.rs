@@ -1,0 +1,133 @@
+//! What commands changed that ran when an earlier run of a session was killed.
+//!
+//! **Invariant:** the log tells it before anything else happens, as a part of how the call ended; what
+//! is needed to find it goes only after that.
+
+use std::path::PathBuf;
+
+use haft_agent::Bus;
+use haft_session::{SessionId, Store};
+use haft_tool::{Events as _, Killed, RecordError};
+use haft_types::{AgentPath, Body, CallId, Event, Outcome, Receipt, Status};
+
+use crate::{
+    app::session::{self, Base, Core, NO_TURN},
+    cli::{
+        Common,
+        exit::{Ending, say},
+    },
+    faces::view,
+};
+
+/// Finds what killed commands changed, tells it, and adds it to how the open calls of the log end.
+/// What is given has to live until those are in the log.
+pub async fn add(
+    core: &Core,
+    events: &[Event],
+    open: &mut Vec<(CallId, Outcome)>,
+) -> Result<Vec<Killed>, RecordError> {
+    let ended = |call: &CallId| {
+        let ends = |body: &Body| matches!(body, Body::CallEnded { call: one, .. } if one == call);
+        events.iter().any(|event| ends(&event.body))
+    };
+    let told = |call: &CallId| told_since(events, call);
+    let watching = session::watching(&core.base).unwrap_or_default();
+    let killed = core.dispatcher.killed(watching, &ended, &told).await.unwrap_or_else(|error| {
+        say(&format!("haft: what commands of a killed run changed cannot be found: {error}"));
+        Vec::new()
+    });
+    for Killed { call, others, receipts, lines, .. } in &killed {
+        for one in others.iter().chain([call]) {
+            if !ended(one) && open.iter().all(|(id, _)| id != one) {
+                let text = "haft was killed while it ran";
+                open.push((one.clone(), Outcome::ended(Status::Failed, text)));
+            }
+        }
+        if let Some((_, outcome)) = open.iter_mut().find(|(id, _)| id == call) {
+            for line in lines {
+                outcome.note(line);
+            }
+            outcome.receipts.extend(receipts.iter().cloned());
+        } else if !receipts.is_empty() {
+            let body = Body::Found { call: call.clone(), receipts: receipts.clone() };
+            core.bus.emit(&AgentPath::default(), NO_TURN, body)?;
+        }
+        for line in lines {
+            let line = view::safe(line);
+            say(&format!("haft: {call} ran when haft was killed: {line}"));
+        }
+    }
+    rescue(core, killed.first().map(|killed| &killed.call), open).await?;
+    Ok(killed)
+}
+
+/// Looks after the repositories that a command damaged, this call where it is known which.
+async fn rescue(
+    core: &Core,
+    call: Option<&CallId>,
+    open: &mut [(CallId, Outcome)],
+) -> Result<(), RecordError> {
+    let (receipts, lines) = core.dispatcher.rescued(call.is_some()).await;
+    let ended = open.iter_mut().find(|(id, _)| Some(id) == call);
+    match (ended, call) {
+        (Some((_, outcome)), _) => {
+            for line in &lines {
+                outcome.note(line);
+            }
+            outcome.receipts.extend(receipts);
+        }
+        (None, Some(call)) if !receipts.is_empty() => {
+            let body = Body::Found { call: call.clone(), receipts };
+            core.bus.emit(&AgentPath::default(), NO_TURN, body)?;
+        }
+        _ => {}
+    }
+    for line in &lines {
+        say(&format!("haft: when haft was killed, a command ran: {}", view::safe(line)));
+    }
+    Ok(())
+}
+
+/// Lets go of what was needed to find it.
+pub async fn kept(killed: Vec<Killed>, bus: &Bus) -> Result<(), RecordError> {
+    if !killed.is_empty() {
+        bus.sync().await?;
+    }
+    Ok(())
+}
+
+/// What the log tells of changes since a call began.
+fn told_since(events: &[Event], call: &CallId) -> Vec<Receipt> {
+    let begins = |body: &Body| matches!(body, Body::CallStarted { call: one, .. } if one == call);
+    let begun = events.iter().position(|event| begins(&event.body)).unwrap_or(events.len());
+    let receipts = events[begun..].iter().flat_map(|event| match &event.body {
+        Body::CallEnded { outcome, .. } => &outcome.receipts[..],
+        Body::Found { receipts, .. } | Body::Undone { receipts, .. } => receipts,
+        _ => &[],
+    });
+    receipts.cloned().collect()
+}
+
+/// Takes what a killed run of a session left into its log, where there is something and no other
+/// haft holds it.
+pub async fn settle(store: &Store, id: &SessionId) -> Ending {
+    if !store.pre_images(id, 0).has_copies() || store.resume(id).is_err() {
+        return Ok(());
+    }
+    // What cannot be read is told by whoever opens it.
+    let root = root_of(&store.events(id)?.flatten().collect::<Vec<_>>());
+    let base = Base::load(&Common::default(), root.as_deref())?;
+    let env = base.env(None, false)?;
+    let which = session::Which::Named(id.to_string());
+    Core::open(base, &Common::default(), which, &env, &[]).await?.close().await;
+    Ok(())
+}
+
+/// The workspace of a session, where it is still there.
+pub fn root_of(events: &[Event]) -> Option<PathBuf> {
+    let root = events.iter().find_map(|event| match &event.body {
+        Body::Session { cwd, .. } => cwd.as_str().map(PathBuf::from),
+        _ => None,
+    });
+    root.filter(|root| root.is_dir())
+}

@@ -1,0 +1,115 @@
+//! Files that change together: where that is put down, and what a killed run left half done.
+//!
+//! **Invariant:** what is found at a start is put back before anything else changes files, unless a
+//! disk does not answer; a file that somebody changed since is left alone, and named. The files may
+//! lie anywhere: a run mends what one in another folder left.
+
+use std::{io, path::Path, sync::Arc};
+
+use haft_host::{Host, Local};
+use haft_session::{Journals, Left, SessionError, SessionId, Store};
+use haft_tool::{Journal, Journaled, Mended, put_back};
+use haft_types::{HostPath, Receipt};
+
+use crate::{cli::exit::say, undo};
+
+/// Most files that one notice names.
+const NAMED: usize = 5;
+
+/// The journals of one session.
+struct OfSession {
+    journals: Journals,
+    session: SessionId,
+}
+
+struct Open(haft_session::Journal);
+
+/// Where a session puts down which files change together.
+pub fn of(home: &Path, session: &SessionId) -> Arc<dyn Journal> {
+    Arc::new(OfSession { journals: Journals::open(home), session: session.clone() })
+}
+
+impl Journal for OfSession {
+    fn begin(&self, receipts: &[Receipt]) -> io::Result<Box<dyn Journaled>> {
+        let begun = self.journals.begin(&self.session, receipts).map_err(io::Error::other)?;
+        Ok(Box::new(Open(begun)))
+    }
+}
+
+impl Journaled for Open {
+    fn end(self: Box<Self>) -> io::Result<()> {
+        self.0.end().map_err(io::Error::other)
+    }
+}
+
+/// Puts back the files that killed runs had written in part, and says which. It waits for the disk.
+pub fn put_torn_back(ledger: &Path) {
+    match Local::put_torn_back(ledger) {
+        Ok(files) => files.iter().for_each(|(path, end)| match end {
+            Ok(()) => say(&format!("haft: a change was cut off, and is taken back: {path} as before it")),
+            Err(why) => say(&format!(
+                "haft: {path} was left as it is when a change that was cut off was taken back: {why}"
+            )),
+        }),
+        Err(error) => say(&format!("haft: a change that was cut off: {}: {error}", ledger.display())),
+    }
+}
+
+/// Puts back what killed runs left half done, and says what it did. It waits for the disk.
+pub fn recover(home: &Path, host: &dyn Host, settings: &haft_config::Undo) {
+    let told = |error: &SessionError| say(&format!("haft: a change that was cut off: {error}"));
+    let (left, unread) = match Journals::open(home).left() {
+        Ok(found) => found,
+        Err(error) => return told(&error),
+    };
+    unread.iter().for_each(told);
+    if left.is_empty() {
+        return;
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return say(&format!("haft: a change that was cut off waits: {error}")),
+    };
+    let store = Store::open(home);
+    for left in left {
+        if let Err(error) = runtime.block_on(mend(&store, host, settings, left)) {
+            told(&error);
+        }
+    }
+}
+
+async fn mend(
+    store: &Store,
+    host: &dyn Host,
+    settings: &haft_config::Undo,
+    left: Left,
+) -> Result<(), SessionError> {
+    let images = undo::kept(store, &left.session, settings);
+    let mended = put_back(host, &*images, &left.receipts, true).await;
+    tell(&mended);
+    // What only has to wait for room or rights is tried again.
+    if mended.again { Ok(()) } else { left.end() }
+}
+
+fn tell(mended: &Mended) {
+    if !mended.restored.is_empty() {
+        let files = names(mended.restored.iter());
+        say(&format!(
+            "haft: a change of several files was cut off, and is taken back: {files} as before it"
+        ));
+    }
+    for (path, why) in &mended.left {
+        say(&format!(
+            "haft: {path} was left as it is when a change of several files was taken back: {why}"
+        ));
+    }
+}
+
+fn names<'a>(paths: impl ExactSizeIterator<Item = &'a HostPath>) -> String {
+    let more = paths.len().saturating_sub(NAMED);
+    let mut names: Vec<String> = paths.take(NAMED).map(ToString::to_string).collect();
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}

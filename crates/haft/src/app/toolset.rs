@@ -1,0 +1,171 @@
+//! The tools of a run: which there are, and which of them it has.
+//!
+//! **Invariant:** a name that no tool has is told: on the command line it is a reason not to start.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use haft_tool::{AnyTool, Registry, ToolSet};
+use haft_types::{Env, HostPath, ToolSpec};
+
+use super::{
+    executables, pdf,
+    rules::{at, idle, tell},
+    session::Base,
+    tool_loading::Wanted,
+};
+use crate::{
+    cli::{
+        Common,
+        exit::{Failure, say},
+    },
+    faces::view,
+};
+
+/// The tool that is there only where its program is.
+const POWERSHELL: &str = "powershell";
+
+impl Base {
+    /// The tools of a run: built in, executables of the person and of a trusted project, `more`.
+    pub async fn tools(
+        &self,
+        common: &Common,
+        env: &Env,
+        more: &[Arc<dyn AnyTool>],
+    ) -> Result<ToolSet, Failure> {
+        let registry = self.with_executables(common, env, self.builtin(common)).await;
+        let registry = registry.source(more.to_vec());
+        if !self.loaded.rules.is_empty() {
+            idle(&self.loaded, &registry.assemble(&Env { shell: true, ..env.clone() }));
+        }
+        let is_there = |path: &HostPath| path.as_str().is_some_and(|text| Path::new(text).exists());
+        if !self.policy.doubts(&[], is_there).is_empty() {
+            let all = registry.assemble(env);
+            let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
+            tell(&self.policy.doubts(&names, is_there), &self.loaded)?;
+        }
+        let lists = &self.loaded.settings.tools;
+        self.check_names(common, || registry.assemble(env))?;
+        let named_too = common.tools.iter().flatten();
+        let on: Vec<String> = lists.on.iter().chain(named_too).cloned().collect();
+        let root = PathBuf::from(self.place.cwd.as_str().unwrap_or_default());
+        let every = self.every_tool;
+        let (policy, off, only) = (self.policy.clone(), lists.off.clone(), common.tools.clone());
+        let named = |names: &[String], spec: &ToolSpec| {
+            names.iter().any(|name| own_name(name) == spec.name)
+        };
+        let registry = registry.filter(move |spec, _| {
+            let there = Wanted { every, on: &on, root: &root }.has(&spec);
+            let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));
+            (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)
+        });
+        let tools = registry.assemble(env);
+        for (path, why) in executables::hidden(&tools) {
+            say(&format!("haft: {path}: {why}"));
+        }
+        Ok(tools)
+    }
+
+    /// Refuses names that no tool has on the command line; tells of those in the settings.
+    fn check_names(&self, common: &Common, all: impl FnOnce() -> ToolSet) -> Result<(), Failure> {
+        let (lists, only) = (&self.loaded.settings.tools, named_tools(common)?);
+        if only.is_none() && lists.off.is_empty() && lists.on.is_empty() {
+            return Ok(());
+        }
+        let all = all();
+        let unknown = |name: &str| {
+            if let Some(why) = self.no_powershell(name) {
+                return Some(why);
+            }
+            let known = all.specs().iter().any(|spec| spec.name == own_name(name));
+            (!known && !name.trim().is_empty())
+                .then(|| view::sentence(&all.unknown(name.trim()).to_string()))
+        };
+        if let Some(error) = only.unwrap_or_default().iter().find_map(|name| unknown(name)) {
+            return Err(Failure::Usage(format!("--tools: {error}")));
+        }
+        for (list, names) in [("off", &lists.off), ("on", &lists.on)] {
+            let wrong = names.iter().filter_map(|name| Some((name, unknown(name)?)));
+            for (name, error) in wrong {
+                let key = format!("tools.{list}");
+                let text = at(&self.loaded, &key, name, &format!("{key}: {error}"));
+                say(&format!("haft: {}", view::safe(&text)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports whether a tool that is not on by default may be among those of the run, so that it is
+    /// looked for.
+    fn wants(&self, common: &Common, tool: &str) -> bool {
+        let named = |name: &String| own_name(name.trim()).eq_ignore_ascii_case(tool);
+        let listed = self.loaded.settings.tools.on.iter().chain(common.tools.iter().flatten());
+        let every = self.every_tool && self.called.as_ref().is_none_or(named);
+        every || { listed }.any(named)
+    }
+
+    /// Why there is no PowerShell where it is meant.
+    fn no_powershell(&self, name: &str) -> Option<String> {
+        let meant = own_name(name.trim()).eq_ignore_ascii_case(POWERSHELL);
+        (meant && !self.host.finds("pwsh")).then(|| {
+            "the tool powershell is not available: there is no pwsh on the path; install PowerShell, or \
+             use bash"
+                .to_owned()
+        })
+    }
+
+    /// The built-in tools with the limits that the settings give them.
+    fn builtin(&self, common: &Common) -> Vec<Arc<dyn AnyTool>> {
+        let settings = &self.loaded.settings;
+        haft_tools::with(&haft_tools::Options {
+            read_lines: settings.read.max_lines,
+            read_bytes: settings.read.max_bytes,
+            command_ms: settings.shell.timeout_ms,
+            command_promote: settings.shell.promote,
+            command_keep: settings.shell.keep.clone(),
+            powershell: self.wants(common, POWERSHELL).then(|| self.host.finds("pwsh")),
+            edit_strict: settings.edit.strict,
+            pdf: pdf::reader(&self.host),
+        })
+    }
+
+    /// Why a built-in tool is not among those of a run; none where it is, or was never there.
+    pub fn taken_away(&self, common: &Common, env: &Env, name: &str) -> Option<String> {
+        if let Some(why) = self.no_powershell(name) {
+            return Some(why);
+        }
+        let all = Registry::default().source(self.builtin(common)).assemble(env);
+        let spec = all.spec(name)?;
+        let named = |names: &[String]| names.iter().any(|name| own_name(name) == spec.name);
+        let why = if self.policy.hides(spec) {
+            "a deny rule takes it away: change that rule to use it"
+        } else if named(&self.loaded.settings.tools.off) {
+            "`tools.off` in the settings takes it away: take its name out there to use it"
+        } else if common.tools.as_deref().is_some_and(|only| !named(only)) {
+            "--tools does not name it: add it there to use it"
+        } else {
+            return None;
+        };
+        Some(format!("the tool {} is not available: {why}", spec.name))
+    }
+}
+
+/// The tools that a person wants; none given means all of them.
+fn named_tools(common: &Common) -> Result<Option<&[String]>, Failure> {
+    let only = common.tools.as_deref();
+    if only.is_some_and(|only| only.iter().all(|name| name.trim().is_empty())) {
+        return Err(Failure::Usage(
+            "--tools names no tool: give names with commas between them, as `haft tool list` has \
+             them, or leave it out for all"
+                .into(),
+        ));
+    }
+    Ok(only)
+}
+
+/// A tool's name as it was written in a list.
+pub(crate) fn own_name(written: &str) -> &str {
+    haft_policy::own_name(written.trim())
+}

@@ -1,0 +1,156 @@
+//! The questions of a single call, as `haft tool` asks them.
+//!
+//! **Invariant:** a key answers only once it was asked for, and that is only when nothing was
+//! typed for a while.
+
+use std::time::Instant;
+
+use haft_render::Extent;
+use haft_tool::Broker;
+use haft_types::{Body, Choice, Question, Reply};
+use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
+
+use super::{
+    draft::{Decoder, Press},
+    keys::{Keys, Pause, Pauses, Typed},
+    questions::{self, More, QUIET},
+};
+use crate::{
+    app::session::Core,
+    cli::exit::{say, say_view},
+    faces::view::{Style, View, safe},
+};
+
+/// Puts the questions of a single call before the person at the terminal.
+pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
+    let questions = core.dispatcher.session.questions.clone();
+    questions.set_somebody(true);
+    let mut feed = core.bus.subscribe();
+    let style = Style { root: Some(core.base.place.cwd.clone()), ..style.clone() };
+    let dumb = core.base.environment.dumb;
+    let session = core.session_id().to_owned();
+    tokio::spawn(async move {
+        let mut view = View::new(style).of_session(&session);
+        let mut keys = Keys::new(dumb);
+        let Ok(mut pauses) = Pauses::new() else { return questions.set_somebody(false) };
+        let mut typed = keys.read();
+        loop {
+            let event = tokio::select! {
+                event = feed.next() => event,
+                pause = pauses.next() => {
+                    if pause == Pause::Stop {
+                        keys.stop();
+                    }
+                    continue;
+                }
+            };
+            let Some(event) = event else { return };
+            let Body::Asked { question } = &event.body else { continue };
+            keys.take_anew();
+            let mut asking = Asking::new(question, &questions, &mut view);
+            let reply = answer(&mut asking, &mut keys, &mut typed, &mut pauses).await;
+            keys.restore();
+            match reply {
+                Some(reply) => drop(questions.reply(&question.id, reply, "tool")),
+                None => return questions.set_somebody(false),
+            }
+        }
+    })
+}
+
+/// A question before the person.
+struct Asking<'a> {
+    question: &'a Question,
+    questions: &'a Broker,
+    view: &'a mut View,
+    extent: Extent,
+    /// The answers that it has as it is shown.
+    offered: Vec<Choice>,
+}
+
+impl<'a> Asking<'a> {
+    fn new(question: &'a Question, questions: &'a Broker, view: &'a mut View) -> Self {
+        let (extent, offered) = (Extent::SCREEN, Vec::new());
+        let mut asking = Self { question, questions, view, extent, offered };
+        asking.put();
+        asking
+    }
+
+    /// Puts it before the person, anew too.
+    fn put(&mut self) {
+        let (text, offered) = self.view.question(self.question, self.extent);
+        self.offered = offered;
+        say_view(&text);
+    }
+
+    /// Shows what a key asks for instead of an answer; false where it asks for nothing.
+    async fn more(&mut self, key: char) -> bool {
+        match More::of(key) {
+            Some(More::All) => {
+                self.extent = Extent::ALL;
+                self.put();
+            }
+            Some(More::Why) => say_view(&questions::why(self.questions, self.question).await),
+            None => return false,
+        }
+        true
+    }
+}
+
+/// Waits for a key; none when the terminal is gone.
+async fn answer(
+    asking: &mut Asking<'_>,
+    keys: &mut Keys,
+    typed: &mut UnboundedReceiver<Typed>,
+    pauses: &mut Pauses,
+) -> Option<Reply> {
+    let mut decoder = Decoder::default();
+    let mut quiet = Instant::now();
+    let mut asked = None;
+    loop {
+        let due = tokio::time::Instant::from_std(quiet + QUIET);
+        let key = tokio::select! {
+            read = typed.recv() => match read? {
+                Typed::Bytes(bytes, at) => {
+                    quiet = at.max(quiet);
+                    let presses = decoder.decode(&bytes);
+                    if presses.contains(&Press::End) {
+                        return Some(asking.question.if_nobody.clone());
+                    }
+                    let asked = asked.take_if(|_| !presses.is_empty());
+                    match presses[..] {
+                        [Press::Key(key)] if asked.is_some_and(|asked| at >= asked) => key,
+                        _ => continue,
+                    }
+                }
+                Typed::Line(_) => continue,
+            },
+            () = tokio::time::sleep_until(due), if asked.is_none() => {
+                if !Keys::is_read() {
+                    quiet = Instant::now();
+                    continue;
+                }
+                say("  From here on one key answers, Ctrl-D is no. key:");
+                asked = Some(Instant::now());
+                continue;
+            }
+            pause = pauses.next() => {
+                if pause == Pause::Stop {
+                    keys.stop();
+                    continue;
+                }
+                keys.take();
+                asking.put();
+                (quiet, asked) = (Instant::now(), None);
+                continue;
+            }
+        };
+        if let Some(choice) = questions::choice(&asking.offered, key) {
+            say(&format!("  {}  ({})", choice.key, safe(&choice.label)));
+            return Some(Reply::pick(&choice.id));
+        }
+        if asking.more(key).await {
+            (quiet, asked) = (Instant::now(), None);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `haft mcp`: the tools for any MCP client, over standard input and output.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use haft_tool::AnyTool;
+use tokio::io::{Interest, unix::AsyncFd};
+
+use super::view;
+use crate::{
+    app::{
+        agent,
+        session::{Base, Core, Which},
+    },
+    cli::{
+        Mcp,
+        exit::{Ending, Failure},
+    },
+};
+
+/// Serves until the client goes.
+pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
+    let mut base = Base::load(&arguments.common, arguments.root.as_deref())?;
+    base.every_tool = true;
+    let concurrency = base.loaded.settings.tools.concurrency;
+    let env = base.env(None, false)?;
+    let core = Core::open(base, &arguments.common, Which::IfNeeded, &env, more).await?;
+    let told = view::notices(&core.bus);
+    let bus = core.bus.clone();
+    let watch = Arc::new(move || {
+        let feed = bus.subscribe();
+        futures::stream::unfold(feed, |mut feed| async { Some((feed.next().await?, feed)) }).boxed()
+    });
+    let concurrency = usize::try_from(concurrency).unwrap_or(usize::MAX);
+    let server = haft_mcp::Server::new(core.dispatcher.clone(), watch, concurrency)
+        .structured(arguments.structured);
+    let mut signals = agent::Signals::new()?;
+    let end = async move {
+        tokio::select! {
+            _ = signals.received() => {}
+            () = output_closed() => {}
+        }
+    };
+    let ended = haft_mcp::serve_stdio(server, end).await;
+    core.close().await;
+    drop(told.await);
+    ended.map_err(Failure::Failed)
+}
+
+/// Returns once nobody can read standard output any more; never where that cannot be seen.
+async fn output_closed() {
+    #[expect(deprecated, reason = "standard output is never closed here, so this one is sound")]
+    let watched = AsyncFd::with_interest(std::io::stdout(), Interest::WRITABLE);
+    if let Ok(output) = watched {
+        while let Ok(mut state) = output.writable().await {
+            if state.ready().is_write_closed() {
+                return;
+            }
+            state.clear_ready();
+        }
+    }
+    std::future::pending::<()>().await;
+}

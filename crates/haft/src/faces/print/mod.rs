@@ -1,0 +1,521 @@
+//! `haft -p`: one run without a terminal.
+//!
+//! **Invariant:** standard output holds the answer and nothing else: text, one JSON object, or lines of
+//! JSON that end with that object. Nobody can be asked here, so what would ask is denied, and said.
+
+mod lines;
+mod out;
+
+use std::{sync::Arc, time::Duration};
+
+use haft_agent::{Agent, Feed, Handle, Input, When};
+use haft_tool::{AnyTool, Job};
+use haft_types::{Body, Event, Level, Part, Stop, TurnEnd, Usage};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use self::{
+    lines::{Denied, Lines},
+    out::Out,
+};
+use super::view::{self, Outage, Style, View};
+use crate::{
+    app::{
+        agent, attachments,
+        session::{Core, now},
+    },
+    cli::{
+        Output, Start,
+        exit::{Ending, Failure, print_data, println_json, say, say_view},
+        stdin,
+    },
+};
+
+/// The exit code of a run in which a call was denied, where that is to fail it.
+const DENIED: u8 = 3;
+/// Time that whoever reads standard output has behind what ends a run.
+const LAST: Duration = Duration::from_secs(5);
+
+/// What a run came to.
+#[derive(Default)]
+struct Result {
+    /// The text of the last answer that has any.
+    text: String,
+    /// That of the answer that streams, and the part that it was last taken from.
+    streams: (String, Option<u32>),
+    /// Whether the last answer was paused, and goes on with this one.
+    is_paused: bool,
+    /// Calls that got a result, however they ended.
+    calls: u64,
+    /// Those of them that did not end well.
+    failed: u64,
+    lines: Lines,
+    usage: Usage,
+    steps: u64,
+    /// The model that answered last.
+    model: Option<String>,
+    end: Option<TurnEnd>,
+    /// What went wrong although the turn came to its end, as it was told.
+    trouble: Option<String>,
+    outage: Outage,
+}
+
+/// Runs once. Programs get a result however it goes.
+pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
+    let mut told = Told::default();
+    let mut out = Out::new(if start.output == Output::Text { print_data } else { println_json })?;
+    let ending = Box::pin(run_once(start, more, (&mut told, &mut out))).await;
+    let wanted = start.output != Output::Text && !told.result;
+    if let (Err(failure @ (Failure::Usage(_) | Failure::Failed(_))), true) = (&ending, wanted) {
+        let status = match failure {
+            Failure::Usage(_) => "usage",
+            _ if told.is_interrupted => "interrupted",
+            _ => "failed",
+        };
+        out.put(vec![early(status, &failure.to_string(), told.session.as_deref())?]);
+        // Whoever asked for JSON may not read any more.
+        drop(tokio::time::timeout(LAST, out.end()).await);
+    }
+    ending
+}
+
+/// What programs were told.
+#[derive(Default)]
+struct Told {
+    session: Option<String>,
+    result: bool,
+    is_interrupted: bool,
+}
+
+/// Opens the session, and sends the prompt.
+async fn begin(
+    (start, parts): (&Start, Vec<Part>),
+    more: &[Arc<dyn AnyTool>],
+    (told, result, out): (&mut Told, &mut Result, &Out),
+) -> std::result::Result<Begun, Failure> {
+    let core = agent::open(start, false, more).await?;
+    told.session = Some(core.session_id().to_owned());
+    let feed = core.bus.subscribe();
+    let setup = agent::setup(&core, start).await?;
+    if let Some(first) = named(&core)? {
+        out.put(result.lines(&first, start.output)?);
+    }
+    let handle = Agent::start(setup);
+    agent::begin_talk(&core, start, &handle).await;
+    for line in core.resumed.iter().flat_map(|resumed| &resumed.unsent) {
+        say(&format!("haft: typed before and not sent: {}", view::safe(line)));
+    }
+    let typed = [start.print.as_deref(), start.prompt.as_deref()];
+    let typed: Vec<&str> = typed.into_iter().flatten().collect();
+    let parts = attachments::with_attached(&core.dispatcher, &typed, parts).await;
+    handle.send(Input::User { when: When::FollowUp, parts });
+    Ok(Begun { core, feed, handle })
+}
+
+/// A run whose prompt is sent.
+struct Begun {
+    core: Core,
+    feed: Feed,
+    handle: Handle,
+}
+
+async fn run_once(
+    start: &Start,
+    more: &[Arc<dyn AnyTool>],
+    (told, out): (&mut Told, &mut Out),
+) -> Ending {
+    let start_time = now();
+    let parts = prompt(start)?;
+    let (mut stop, mut result) = (agent::Signals::new()?, Result::default());
+    let begun = tokio::select! {
+        begun = begin((start, parts), more, (&mut *told, &mut result, out)) => begun?,
+        _ = stop.received() => {
+            told.is_interrupted = true;
+            return Err(Failure::Failed("interrupted before the prompt was sent".into()));
+        }
+    };
+    let Begun { core, mut feed, handle } = begun;
+    let most = start.max_time.or(core.base.loaded.settings.run.max_time);
+    let mut limit = Limit::new(most);
+    let mut verbose = start.verbose.then(|| Verbose::new(&core));
+    let to = (start.output, &mut *out, verbose.as_mut());
+    let followed = follow(&mut result, (&mut feed, &handle, &mut stop), to, &mut limit).await;
+    // However it went: what runs is stopped, and the log is whole.
+    handle.close().await;
+    tokio::select! {
+        () = agent::end_talk(&core, "other") => {}
+        // Its hooks are not waited for.
+        _ = stop.received() => {}
+    }
+    let stopped = core.end_jobs().await;
+    core.close().await;
+    told.result = out.is_full() || out.is_over();
+    followed?;
+    let took = now().saturating_sub(start_time);
+    let rest = async {
+        loop {
+            out.ready().await?;
+            let Some(event) = feed.next().await else { break };
+            out.put(result.lines(&event, start.output)?);
+        }
+        say_stopped(&stopped);
+        told.result = true;
+        out.put(last(start.output, &result, &core, took)?);
+        out.end().await
+    };
+    tokio::select! {
+        ending = rest => ending?,
+        () = limit.given_up(&mut stop) => return Err(unread()),
+    }
+    finish(start, &result)
+}
+
+/// What the end of a run says on standard error, and how it went.
+fn finish(start: &Start, result: &Result) -> Ending {
+    say_end(result);
+    let (_, error) = status_of(result);
+    match error {
+        None => {}
+        Some(_) if error == result.trouble => return Err(Failure::Said(1)),
+        Some(error) => return Err(Failure::Failed(with_way_on(&error, result))),
+    }
+    let count = result.lines.denials().len();
+    if !start.fail_on_denied || count == 0 {
+        return Ok(());
+    }
+    let calls = if count == 1 { "a call was".to_owned() } else { format!("{count} calls were") };
+    say(&format!("haft: {calls} denied, which fails this run (--fail-on-denied)"));
+    Err(Failure::Said(DENIED))
+}
+
+fn unread() -> Failure {
+    Failure::Failed("standard output was not read, so the end of the run is missing there".into())
+}
+
+/// Tells people what the end of a run stopped: jobs, and what ran in named shells.
+pub fn say_stopped(stopped: &[String]) {
+    if !stopped.is_empty() {
+        let named: Vec<String> = stopped.iter().map(|named| view::safe(named)).collect();
+        say(&format!("haft: stopped with the end of the run: {}", named.join(", ")));
+    }
+}
+
+/// The jobs of a run, as programs read them.
+fn jobs_of(core: &Core) -> Vec<Value> {
+    let one = |job: &Arc<Job>| {
+        let end = job.end();
+        json!({
+            "job": job.id(), "title": job.title(), "call": job.call(),
+            "end": end.as_ref().map(|end| end.how), "exit": end.as_ref().and_then(|end| end.exit),
+            "output": end.and_then(|end| end.address),
+        })
+    };
+    core.jobs().all().iter().map(one).collect()
+}
+
+/// The session's first event, which names it: programs go on with it by that.
+fn named(core: &Core) -> std::result::Result<Option<Event>, Failure> {
+    let store = core.base.store()?;
+    Ok(store.branch(&store.find(core.session_id())?, None)?.next().transpose()?)
+}
+
+/// What a run came to, as programs read it: the only line of `json`, and the last one of `stream-json`.
+#[derive(Default, Serialize)]
+struct Last<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    status: &'static str,
+    stop: Option<Stop>,
+    text: &'a str,
+    error: Option<&'a str>,
+    model: Option<&'a str>,
+    session: Option<&'a str>,
+    steps: u64,
+    calls: u64,
+    failed_calls: u64,
+    denials: &'a [Denied],
+    jobs: Vec<Value>,
+    usage: Usage,
+    took_ms: u64,
+}
+
+impl Last<'_> {
+    fn line(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
+/// Tells a program that its call was wrong, in the form in which it reads runs.
+pub fn misused(error: &str) -> Ending {
+    println_json(&early("usage", error.strip_prefix("error: ").unwrap_or(error), None)?)
+}
+
+/// The result of a run that did not come to its turn, or broke off.
+fn early(status: &'static str, error: &str, session: Option<&str>) -> serde_json::Result<String> {
+    let (kind, error) = ("result", view::sentence(error));
+    Last { kind, status, error: Some(&error), session, ..Last::default() }.line()
+}
+
+/// The prompt: what was given, what standard input says, or both.
+fn prompt(start: &Start) -> std::result::Result<Vec<Part>, Failure> {
+    let given = [start.print.as_deref(), start.prompt.as_deref()];
+    let asked = given.contains(&Some("-"));
+    let given = given.into_iter().flatten().filter(|text| !text.is_empty() && *text != "-");
+    let mut parts: Vec<Part> = given.map(Part::text).collect();
+    if let Some(text) = stdin::read(asked)?.filter(|text| !text.trim().is_empty()) {
+        parts.push(Part::text(text));
+    }
+    if parts.is_empty() {
+        let text =
+            "the prompt is empty: give it as `haft -p PROMPT`, or write it to standard input";
+        return Err(Failure::Usage(text.into()));
+    }
+    Ok(parts)
+}
+
+/// When a run ends, whatever goes on in it.
+struct Limit {
+    /// Seconds that it may take.
+    most: Option<u64>,
+    at: Option<Instant>,
+    /// Whether it was told to end.
+    is_over: bool,
+}
+
+impl Limit {
+    fn new(most: Option<u64>) -> Self {
+        let at = most.and_then(|most| Instant::now().checked_add(Duration::from_secs(most)));
+        Self { most, at, is_over: false }
+    }
+
+    async fn passed(&self) {
+        match self.at {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until nobody is waited for any more who reads what the run says.
+    async fn given_up(&self, stop: &mut agent::Signals) {
+        let late = async {
+            if !self.is_over {
+                self.passed().await;
+            }
+            tokio::time::sleep(LAST).await;
+        };
+        tokio::select! {
+            () = late => {}
+            _ = stop.received() => {}
+        }
+    }
+}
+
+/// Takes events until the turn is over.
+async fn follow(
+    result: &mut Result,
+    (feed, handle, stop): (&mut Feed, &Handle, &mut agent::Signals),
+    (output, out, mut verbose): (Output, &mut Out, Option<&mut Verbose>),
+    limit: &mut Limit,
+) -> Ending {
+    let mut timed_out = false;
+    loop {
+        let is_full = out.is_full();
+        let next = async {
+            out.ready().await?;
+            Ok::<_, Failure>(feed.next().await)
+        };
+        let event = tokio::select! {
+            event = next => Some(event?),
+            _ = stop.received() => None,
+            () = limit.passed(), if !limit.is_over => {
+                timed_out = true;
+                None
+            }
+            () = tokio::time::sleep(LAST), if limit.is_over && is_full => return Err(unread()),
+        };
+        let Some(event) = event else {
+            limit.is_over = true;
+            handle.send(Input::Interrupt);
+            continue;
+        };
+        let Some(event) = event else { break };
+        result.take(&event);
+        out.put(result.lines(&event, output)?);
+        if let Some(verbose) = &mut verbose {
+            verbose.event(&event);
+        }
+        if result.end.is_some() {
+            break;
+        }
+    }
+    // It may have come to its end right before.
+    if timed_out && !matches!(result.end, Some(TurnEnd::Done { .. })) {
+        let reason = format!("the limit of {} s", limit.most.unwrap_or_default());
+        result.end = Some(TurnEnd::Limit { reason });
+    }
+    Ok(())
+}
+
+/// What goes on, for people, on standard error: all but the answer and what is said there anyway.
+struct Verbose(View);
+
+impl Verbose {
+    fn new(core: &Core) -> Self {
+        // Lines of a log: nothing is cut to a width.
+        let style = Style { root: Some(core.base.place.cwd.clone()), ..Style::default() };
+        Self(View::new(style).with(core.dispatcher.tools.specs()).of_session(core.session_id()))
+    }
+
+    fn event(&mut self, event: &Event) {
+        let is_said = matches!(
+            &event.body,
+            Body::AnswerPart { part: Part::Text { .. }, .. }
+                | Body::User { .. }
+                | Body::Notice { level: Level::Warning | Level::Error, .. }
+                | Body::AnswerFailed { retried: true, .. }
+        );
+        let text = if is_said { self.0.finish() } else { self.0.event(event) };
+        if let Some(text) =
+            text.as_deref().map(|text| text.trim_matches('\n')).filter(|t| !t.is_empty())
+        {
+            say_view(text);
+        }
+    }
+}
+
+impl Result {
+    /// The lines of an event, where they are wanted.
+    fn lines(&mut self, event: &Event, output: Output) -> serde_json::Result<Vec<String>> {
+        self.lines.take(event, output == Output::StreamJson)
+    }
+
+    fn take(&mut self, event: &Event) {
+        match &event.body {
+            Body::AnswerPart { index, part: Part::Text { text } } => {
+                let (streams, last) = &mut self.streams;
+                if last.replace(*index).is_some_and(|last| last != *index) {
+                    streams.push('\n');
+                }
+                streams.push_str(text);
+            }
+            Body::AnswerEnded { usage, stop, model, .. } => {
+                self.usage.add(*usage);
+                // One that was interrupted before anything came is none.
+                if *stop != Stop::Interrupted || self.lines.has_come(&event.agent) {
+                    self.outage = Outage::default();
+                    self.model = Some(model.clone());
+                    self.steps += 1;
+                }
+                self.ends(*stop == Stop::Paused);
+            }
+            Body::AnswerFailed { error, retried: true, .. } => {
+                say(&format!("haft: {}", view::sentence(&self.outage.told(error))));
+                // What came of it is void.
+                self.streams = Default::default();
+            }
+            Body::AnswerFailed { .. } => self.ends(false),
+            Body::CallEnded { outcome, .. } => {
+                self.calls += 1;
+                self.failed += u64::from(outcome.status.is_error());
+            }
+            Body::Notice { level: level @ (Level::Warning | Level::Error), text } => {
+                say(&format!("haft: {}", view::sentence(text)));
+                if *level == Level::Error {
+                    self.trouble.get_or_insert_with(|| text.clone());
+                }
+            }
+            Body::TurnEnded { end, .. } => {
+                self.ends(false);
+                self.end = Some(end.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// An answer is over; one that `goes_on` is continued by the next.
+    fn ends(&mut self, goes_on: bool) {
+        let (text, last) = std::mem::take(&mut self.streams);
+        if std::mem::replace(&mut self.is_paused, goes_on) {
+            self.text.push_str(&text);
+        } else if last.is_some() {
+            self.text = text;
+        }
+    }
+}
+
+/// What went wrong, and how to go on where something was done before.
+fn with_way_on(error: &str, result: &Result) -> String {
+    let text = view::sentence(error);
+    if !matches!(&result.end, Some(TurnEnd::Failed { .. })) || result.calls == 0 {
+        return text;
+    }
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{text}{end} What was done is kept: go on with haft -c -p \"Go on.\"")
+}
+
+/// How a run went, and what went wrong.
+fn status_of(result: &Result) -> (&'static str, Option<String>) {
+    match &result.end {
+        Some(TurnEnd::Done { stop: Stop::Refusal }) => {
+            ("refused", Some("the provider refused to answer".to_owned()))
+        }
+        Some(TurnEnd::Done { stop: Stop::Paused }) => {
+            ("failed", Some("the provider paused its answer again and again".to_owned()))
+        }
+        Some(TurnEnd::Done { .. }) if result.trouble.is_some() => {
+            ("failed", result.trouble.clone())
+        }
+        Some(TurnEnd::Done { .. }) => ("done", None),
+        Some(TurnEnd::Interrupted) => ("interrupted", Some("interrupted".to_owned())),
+        Some(TurnEnd::Failed { error }) => ("failed", Some(error.clone())),
+        Some(TurnEnd::Limit { reason }) => ("limit", Some(format!("stopped at {reason}"))),
+        None => ("failed", Some("the run ended before its turn did".to_owned())),
+    }
+}
+
+/// What a run came to, on standard output.
+fn last(
+    output: Output,
+    result: &Result,
+    core: &Core,
+    took: u64,
+) -> serde_json::Result<Vec<String>> {
+    let (status, error) = status_of(result);
+    let stop = match result.end {
+        Some(TurnEnd::Done { stop }) => Some(stop),
+        _ => None,
+    };
+    if output == Output::Text {
+        let text = result.text.trim_end();
+        return Ok((!text.is_empty()).then(|| format!("{text}\n")).into_iter().collect());
+    }
+    let last = Last {
+        kind: "result",
+        status,
+        stop,
+        text: &result.text,
+        error: error.as_deref(),
+        model: result.model.as_deref(),
+        session: Some(core.session_id()),
+        steps: result.steps,
+        calls: result.calls,
+        failed_calls: result.failed,
+        denials: result.lines.denials(),
+        jobs: jobs_of(core),
+        usage: result.usage,
+        took_ms: took,
+    };
+    Ok(vec![last.line()?])
+}
+
+/// What people should know of the end of a run.
+fn say_end(result: &Result) {
+    if matches!(&result.end, Some(TurnEnd::Done { stop: Stop::Length })) {
+        say("haft: the answer reached its output limit and may be cut off");
+    }
+    for denied in result.lines.denials() {
+        let reason = denied.reason.lines().next().unwrap_or_default();
+        say(&format!("haft: not allowed: {}", view::safe(reason)));
+    }
+}

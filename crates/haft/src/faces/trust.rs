@@ -1,0 +1,52 @@
+//! `haft trust`: whether what a project brings along counts, kept for later runs.
+//!
+//! **Invariant:** nothing of the project is read or run for it; what will count is named before anything
+//! else of haft meets it.
+
+use haft_config::{Environment, Trust};
+
+use super::view;
+use crate::{
+    app::session::{folder, home, project_root},
+    cli::{
+        self,
+        exit::{Ending, println},
+    },
+};
+
+/// What of a project counts once it is trusted, from its root on.
+const BROUGHT: &[&str] = &[
+    ".haft/settings.toml",
+    ".haft/settings.local.toml",
+    ".haft/tools",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+];
+
+/// Keeps an answer about the project of a folder, and says what it is about.
+pub fn run(arguments: &cli::Trust) -> Ending {
+    let environment = Environment::capture();
+    let project = project_root(&folder(arguments.folder.as_deref())?);
+    let mut trust = Trust::load(home(&environment)?)?;
+    let shown = view::safe(&project.display().to_string());
+    let wanted = match (arguments.no, arguments.show) {
+        (_, true) => None,
+        (no, false) => Some(!no),
+    };
+    if let Some(wanted) = wanted {
+        trust.set_trust(&project, wanted)?;
+    }
+    let brought = BROUGHT.iter().filter(|name| project.join(name).symlink_metadata().is_ok());
+    let brought: Vec<&str> = brought.copied().collect();
+    let there = if brought.is_empty() {
+        "it brings none along now".to_owned()
+    } else {
+        format!("it brings along {}", brought.join(", "))
+    };
+    let (state, effect) = match trust.trusted(&project) {
+        Some(true) => ("is trusted", "its settings, hooks and tools count"),
+        Some(false) => ("is not trusted", "its settings, hooks and tools do not count"),
+        None => ("was not answered about", "its settings, hooks and tools do not count"),
+    };
+    println(&format!("{shown} {state}: {effect}; {there}"))
+}

@@ -1,0 +1,597 @@
+//! Events as a person reads them line by line: what line mode, the demo and `session show` share.
+//!
+//! **Invariant:** a fold over events that knows shapes and statuses, never a tool; nothing of the
+//! data reaches the terminal unclean.
+
+mod live;
+mod thinking;
+
+use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as _, sync::Arc};
+
+use haft_agent::Bus;
+use haft_config::Environment;
+use haft_render::{
+    Extent, Prose, Renderer as _, Room, Sanitiser, Terminal, call_text, clean, exact,
+};
+use haft_types::{
+    Body, CallId, Choice, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Message,
+    Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
+};
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use self::{
+    live::{Live, Rest},
+    thinking::Thinking,
+};
+use crate::{app::attachments::is_attached, cli::exit::say};
+
+/// Lines of a result before the rest is folded.
+const FOLD: u16 = 10;
+/// Lines of a diff before the rest is folded.
+const FOLD_DIFF: u16 = 60;
+
+/// Lines of what a failed call says before the rest is folded.
+const FOLD_FAILURE: u16 = 60;
+
+/// Columns that stand before a result.
+const INDENT: u16 = 2;
+
+/// How things are shown.
+#[derive(Clone, Debug, Default)]
+pub struct Style {
+    /// Whether colours are used.
+    pub color: bool,
+    /// Columns; 0 means: as many as it takes.
+    pub width: u16,
+    /// Paths inside are shown relative to it.
+    pub root: Option<HostPath>,
+}
+
+impl Style {
+    /// For standard output: colours and width of the terminal, or neither.
+    pub fn plain(environment: &Environment) -> Self {
+        let terminal = std::io::stdout().is_terminal();
+        let columns = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
+        let width = columns.filter(|columns| *columns > 0).or(environment.columns);
+        Self {
+            color: terminal && !environment.no_color && !environment.dumb,
+            width: if terminal { width.unwrap_or(80) } else { 0 },
+            root: None,
+        }
+    }
+}
+
+/// A text that no terminal takes for a command, in one line.
+pub fn safe(text: &str) -> String {
+    clean(text).replace('\n', " ")
+}
+
+/// What went wrong and what to do, which may be several lines, in one line.
+pub fn sentence(text: &str) -> String {
+    let mut sentence = String::new();
+    for line in clean(text).lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if !sentence.is_empty() {
+            sentence.push_str(if sentence.ends_with(['.', '!', '?', ':']) { " " } else { ". " });
+        }
+        sentence.push_str(line);
+    }
+    sentence
+}
+
+/// A call that was told of and has not ended.
+struct Open {
+    /// The call in one line, as it is.
+    name: String,
+    head: String,
+    shown: bool,
+    live: Live,
+}
+
+/// Folds events into text.
+pub struct View {
+    terminal: Terminal,
+    room: Room,
+    /// The session that is shown; empty where it has no log.
+    session: String,
+    specs: HashMap<String, Arc<ToolSpec>>,
+    inputs: HashMap<CallId, Value>,
+    open: HashMap<CallId, Open>,
+    /// The call whose head stands last.
+    last: Option<CallId>,
+    text: Sanitiser,
+    /// What of it is drawn; only where there is a width.
+    prose: Prose,
+    thinking: Thinking,
+    outage: Outage,
+    /// True inside a line of streamed text.
+    inside: bool,
+    /// The part of an answer that streams.
+    part: Option<u32>,
+}
+
+impl View {
+    /// A view that knows the built-in tools.
+    pub fn new(style: Style) -> Self {
+        let specs: Vec<_> = haft_tools::builtin()
+            .into_iter()
+            .map(|tool| Arc::new(tool.spec(&Env { shell: true, ..Env::default() })))
+            .collect();
+        let hint = Cow::Borrowed("");
+        Self {
+            room: inside(style.width),
+            terminal: Terminal {
+                color: style.color,
+                root: style.root,
+                hint,
+                ..Terminal::default()
+            },
+            session: String::new(),
+            specs: HashMap::new(),
+            inputs: HashMap::new(),
+            open: HashMap::new(),
+            last: None,
+            text: Sanitiser::default(),
+            prose: Prose::whole(),
+            thinking: Thinking::default(),
+            outage: Outage::default(),
+            inside: false,
+            part: None,
+        }
+        .with(&specs)
+    }
+
+    /// Adds the tools of a session.
+    #[must_use]
+    pub fn with(mut self, specs: &[Arc<ToolSpec>]) -> Self {
+        self.specs.extend(specs.iter().map(|spec| (spec.name.to_string(), spec.clone())));
+        self
+    }
+
+    /// Names the session whose log has what a question leaves out.
+    #[must_use]
+    pub fn of_session(mut self, id: &str) -> Self {
+        id.clone_into(&mut self.session);
+        self
+    }
+
+    /// From here on there are so many columns; 0 means as many as it takes.
+    pub const fn fit(&mut self, width: u16) {
+        self.room = inside(width);
+    }
+
+    /// What is to be written for an event; it brings its own line ends.
+    pub fn event(&mut self, event: &Event) -> Option<String> {
+        let text = match &event.body {
+            // The end of a job is told to people when it comes.
+            Body::User { from: From::Haft | From::Job(_), .. } => return None,
+            Body::User { parts, .. } => said(parts),
+            Body::AnswerPart { index, part: Part::Text { text } } => {
+                return self.streamed(*index, text);
+            }
+            Body::AnswerPart { index, part: Part::Thinking { text, .. } } => {
+                return self.thought(*index, text);
+            }
+            Body::Unsent { parts } => {
+                let text = said(parts);
+                self.mark(
+                    Level::Info,
+                    &format!("not sent: {}", text.trim().trim_start_matches("> ")),
+                )
+            }
+            // The next answer is another text, also when nothing is told between them.
+            Body::AnswerEnded { .. } => {
+                self.outage = Outage::default();
+                return self.finish();
+            }
+            Body::AnswerPart { part: Part::Call(call), .. } => {
+                if let Some(input) = &call.input {
+                    self.inputs.insert(call.id.clone(), input.clone());
+                }
+                return None;
+            }
+            Body::AnswerFailed { error, retried: true, .. } => {
+                let text = self.outage.told(error);
+                self.mark(Level::Error, &text)
+            }
+            Body::AnswerFailed { error, retried: false, .. } => {
+                self.mark(Level::Error, &format!("the answer failed: {error}"))
+            }
+            Body::CallStarted { call, tool, input, plan } => {
+                let title = plan.as_ref().map(|plan| plan.title.as_str());
+                self.started(call, tool, input.as_ref(), title)?
+            }
+            Body::CallOutput { call, text, .. } => return self.output(call, text),
+            Body::CallEnded { call, outcome, took } => self.ended(call, outcome, *took),
+            Body::Notice { level, text } => self.mark(*level, text),
+            Body::JobStarted { job, title, .. } => {
+                self.mark(Level::Info, &format!("{job} runs in the background: {title}"))
+            }
+            Body::JobEnded { job, end, exit } => {
+                self.mark(Level::Info, &job_ended(job, *end, *exit))
+            }
+            Body::Undone { calls, files, redo, .. } => self.undone(calls, files, *redo),
+            Body::TurnEnded { end, usage } => self.turn_ended(end, *usage).unwrap_or_default(),
+            _ => return None,
+        };
+        Some(format!("{}{text}", self.line_end()))
+    }
+
+    /// Ends a line that is still open.
+    pub fn finish(&mut self) -> Option<String> {
+        let end = self.line_end();
+        (!end.is_empty()).then_some(end)
+    }
+
+    /// A question with what would happen, as it is put before a person, and the answers that
+    /// they have.
+    pub fn question(&mut self, question: &Question, extent: Extent) -> (String, Vec<Choice>) {
+        // Output of what else runs no longer stands behind its head.
+        self.last.take_if(|last| question.call.as_ref() != Some(last));
+        let shown = self.terminal.question(question, extent, self.room.width, &self.session);
+        let mut text =
+            format!("{}\n? {}\n", self.line_end(), indent(&shown.text, "  ").trim_start());
+        for choice in &shown.options {
+            let _ = writeln!(text, "  [{}] {}", choice.key, exact(&choice.label));
+        }
+        if shown.left_out > 0 && extent != Extent::ALL {
+            text.push_str("  [?] show all of it\n");
+        }
+        if question.call.is_some() && !self.session.is_empty() {
+            text.push_str("  [w] say why this is asked\n");
+        }
+        (text, shown.options)
+    }
+
+    /// What the person said last and what was answered, each in its first lines.
+    pub fn last_exchange(&self, messages: &[Message]) -> String {
+        let words = |message: &Message| match message {
+            Message::User { from: From::Person | From::Steer, parts } => Some(text_of(parts)),
+            _ => None,
+        };
+        let Some(at) = messages.iter().rposition(|message| words(message).is_some()) else {
+            return String::new();
+        };
+        let said = words(&messages[at]).unwrap_or_default();
+        let mut text = format!("\n> {}\n", indent(&clean(&first_lines(&said)), "  ").trim_start());
+        let answer = messages[at..].iter().rev().find_map(|message| match message {
+            Message::Assistant { parts, .. } => {
+                Some(text_of(parts)).filter(|text| !text.is_empty())
+            }
+            _ => None,
+        });
+        if let Some(answer) = answer {
+            let _ = writeln!(text, "\n{}", self.prose(&first_lines(&answer)));
+        }
+        text
+    }
+
+    fn streamed(&mut self, index: u32, text: &str) -> Option<String> {
+        let before = if self.part == Some(index) { String::new() } else { self.line_end() };
+        self.part = Some(index);
+        let mut clean = self.text.push(text);
+        if self.room.width > 0 {
+            clean = self.terminal.prose(&mut self.prose, &clean, self.room);
+        }
+        let shown = before + &self.begun(clean);
+        (!shown.is_empty()).then_some(shown)
+    }
+
+    /// A piece of a text, behind an empty line where it is the first.
+    fn begun(&mut self, mut text: String) -> String {
+        if !self.inside && !text.is_empty() {
+            text.insert(0, '\n');
+            self.last = None;
+        }
+        self.inside |= !text.is_empty();
+        text
+    }
+
+    /// The first line of what the model thinks, once it is there.
+    fn thought(&mut self, index: u32, text: &str) -> Option<String> {
+        let before = if self.part == Some(index) { String::new() } else { self.line_end() };
+        self.part = Some(index);
+        let line = self.thinking.push(text).map(|line| self.thinking_line(&line));
+        let shown = before + &line.unwrap_or_default();
+        (!shown.is_empty()).then_some(shown)
+    }
+
+    fn thinking_line(&mut self, line: &str) -> String {
+        self.last = None;
+        let room = Room { lines: None, ..self.room };
+        let shown = self.terminal.notes(&[format!("~ {line}")], room);
+        let (first, more) =
+            shown.split_once('\n').map_or((&*shown, ""), |(first, _)| (first, "\u{2026}"));
+        format!("\n{first}{more}\n")
+    }
+
+    /// Ends a streamed text, so that something else can follow.
+    fn line_end(&mut self) -> String {
+        self.part = None;
+        let thought = self.thinking.finish().map(|line| self.thinking_line(&line));
+        let mut rest = std::mem::take(&mut self.text).finish();
+        if self.room.width > 0 {
+            rest = self.terminal.prose(&mut self.prose, &rest, self.room);
+            rest += &self.terminal.prose_end(&mut self.prose, self.room);
+            rest = self.begun(rest);
+            self.inside = false;
+        } else if std::mem::take(&mut self.inside) {
+            rest.push('\n');
+        }
+        thought.unwrap_or_default() + &rest
+    }
+
+    fn started(
+        &mut self,
+        call: &CallId,
+        tool: &str,
+        input: Option<&Value>,
+        title: Option<&str>,
+    ) -> Option<String> {
+        let name = tool.to_owned();
+        let unknown = || Arc::new(ToolSpec::new(name.clone(), name.clone(), ""));
+        let spec = self.specs.get(tool).cloned().unwrap_or_else(unknown);
+        let nothing = Value::Null;
+        let input = input.or_else(|| self.inputs.get(call)).unwrap_or(&nothing);
+        let name = call_text(&spec, Some(input), title);
+        let head = self.terminal.call(&spec, Some(input), title, self.room);
+        let head = format!("\n* {}\n", head.trim_end());
+        // What may take long is told when it begins; the others, which may run beside each
+        // other, with their results.
+        let shown = spec.kind == Kind::Execute && self.open.is_empty();
+        let open = Open { name, head: head.clone(), shown, live: Live::default() };
+        self.open.insert(call.clone(), open);
+        if !shown {
+            return None;
+        }
+        self.last = Some(call.clone());
+        Some(head)
+    }
+
+    /// Output of the call whose head stands last; any other is shown when its call ends.
+    fn output(&mut self, call: &CallId, text: &str) -> Option<String> {
+        if self.last.as_ref() != Some(call) {
+            return None;
+        }
+        let live = &mut self.open.get_mut(call)?.live;
+        let lines = live.push(text);
+        let full = live.is_full();
+        let mut shown = String::new();
+        if let Some(output) = lines {
+            let shape = Shape::Terminal { command: String::new(), output, exit: None, note: None };
+            let room = Room { lines: None, partial: true, ..self.room };
+            shown = indent(&self.terminal.detail(&shape.into(), room), "  ") + "\n";
+        }
+        if full {
+            // From here on the head no longer stands last; the end is told with the result.
+            self.last = None;
+            shown.push_str("  \u{2026} more comes; its end is shown when the command has ended\n");
+        }
+        (!shown.is_empty()).then_some(shown)
+    }
+
+    fn ended(&mut self, call: &CallId, outcome: &Outcome, took: u64) -> String {
+        let open = self.open.remove(call);
+        let mut text = String::new();
+        let unknown = || Open {
+            name: String::new(),
+            head: String::new(),
+            shown: true,
+            live: Live::default(),
+        };
+        let Open { name, head, shown, live } = open.unwrap_or_else(unknown);
+        // Behind something else, or when its output was too much to be shown as it came.
+        if !shown || (self.last.as_ref() != Some(call) && !live.is_full()) {
+            text.push_str(&head);
+        }
+        self.last = None;
+        self.inputs.remove(call);
+        self.terminal.status = Some(outcome.status);
+        let body = match &outcome.detail {
+            Some(detail) => self.body(detail, live, &name),
+            None if outcome.status == Status::Done => self.prose(&outcome.joined_text()),
+            None => String::new(),
+        };
+        if !body.trim().is_empty() {
+            text.push_str(&indent(body.trim_end(), "  "));
+            text.push('\n');
+        }
+        // A program's output says itself how it ended.
+        let told = matches!(&outcome.detail, Some(Detail { shape: Shape::Terminal { .. }, .. }));
+        if outcome.status.is_error() && !told {
+            text.push_str(&self.failure(outcome, took));
+        }
+        // Where it is all that there is to see, the text has them.
+        if outcome.detail.is_some() || outcome.status != Status::Done {
+            text.push_str(&self.notes(&outcome.notes));
+        }
+        self.terminal.status = None;
+        text
+    }
+
+    /// How a call ended that did not end well: all that it says where nothing else shows that.
+    fn failure(&self, outcome: &Outcome, took: u64) -> String {
+        if outcome.status != Status::Failed || outcome.detail.is_some() {
+            return format!("  {}\n", self.terminal.outcome(outcome, took, self.room).trim_end());
+        }
+        let room = Room { lines: Some(FOLD_FAILURE), ..self.room };
+        indent(&self.terminal.failure(outcome, took, room), "  ") + "\n"
+    }
+
+    /// What is told beside a result, as lines of their own.
+    fn notes(&self, notes: &[String]) -> String {
+        let notes = indent(&self.terminal.notes(notes, self.room), "  ");
+        if notes.is_empty() { notes } else { notes + "\n" }
+    }
+
+    /// What is to be shown of a result: only what was not shown while it came.
+    fn body(&self, detail: &Detail, live: Live, name: &str) -> String {
+        match live.rest(detail) {
+            Rest::All => self.unrepeated(detail, name),
+            Rest::Behind(rest) => self.detail(&rest),
+            Rest::End(rest) => self.terminal.detail(&rest, Room { partial: true, ..self.room }),
+        }
+    }
+
+    /// A detail, folded: diffs are shown longer, because they are what people look at.
+    fn detail(&self, detail: &Detail) -> String {
+        let lines = match detail.shape {
+            Shape::Diff { .. } => FOLD_DIFF,
+            _ => FOLD,
+        };
+        self.terminal.detail(detail, Room { lines: Some(lines), ..self.room })
+    }
+
+    /// A detail without a first line that the name of the call ends with already.
+    fn unrepeated(&self, detail: &Detail, name: &str) -> String {
+        let body = self.detail(detail);
+        if !matches!(detail.shape, Shape::File { .. } | Shape::Terminal { .. }) {
+            return body;
+        }
+        let plain = Terminal { color: false, ..self.terminal.clone() };
+        let first = Room { width: 0, lines: Some(1), partial: false };
+        let first = plain.detail(detail, first);
+        let first = first.lines().next().unwrap_or_default().trim();
+        let said = first.strip_prefix("$ ").unwrap_or(first);
+        if said.is_empty() || !name.ends_with(said) {
+            return body;
+        }
+        body.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+    }
+
+    /// A word of haft to the person.
+    fn mark(&self, level: Level, text: &str) -> String {
+        let sign = match level {
+            Level::Info => "-",
+            Level::Warning | Level::Error => "!",
+        };
+        self.broken(&format!("{sign} {}", sentence(text)))
+    }
+
+    /// A text whose long lines are broken at blanks; what follows of such a line is indented.
+    pub fn broken(&self, text: &str) -> String {
+        let mut broken = String::new();
+        for line in text.lines() {
+            let line = self.terminal.text(line, self.room);
+            broken.push_str(indent(&line, "  ").get(usize::from(INDENT)..).unwrap_or_default());
+            broken.push('\n');
+        }
+        broken
+    }
+
+    /// Changes that were taken back or made again.
+    fn undone(&self, calls: &[CallId], files: &[(HostPath, Option<Hash>)], redo: bool) -> String {
+        let what = if redo { "made again" } else { "took back" };
+        let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
+        let shown = |path: &HostPath| match &self.terminal.root {
+            Some(root) => path.shown_from(root).into_owned(),
+            None => path.text().into_owned(),
+        };
+        let files: Vec<String> = files.iter().map(|(path, _)| shown(path)).collect();
+        self.mark(Level::Info, &format!("{what} {}: {}", calls.join(", "), files.join(", ")))
+    }
+
+    fn prose(&self, text: &str) -> String {
+        let detail = Shape::Markdown { text: text.to_owned() }.into();
+        self.terminal.detail(&detail, self.room)
+    }
+
+    fn turn_ended(&self, end: &TurnEnd, usage: Usage) -> Option<String> {
+        let tokens = usage.input + usage.cache_read + usage.cache_write + usage.output;
+        Some(match end {
+            TurnEnd::Done { stop: Stop::Length } => {
+                self.mark(Level::Warning, "the answer reached its output limit")
+            }
+            TurnEnd::Done { stop: Stop::Refusal } => {
+                self.mark(Level::Warning, "the provider refused to answer")
+            }
+            TurnEnd::Done { stop: Stop::Paused } => {
+                self.mark(Level::Warning, "the provider paused its answer again and again")
+            }
+            TurnEnd::Done { .. } if tokens == 0 => return None,
+            TurnEnd::Done { .. } => format!("({tokens} tokens)\n"),
+            TurnEnd::Interrupted => self.mark(Level::Info, "interrupted"),
+            // The failed answer has said it already.
+            TurnEnd::Failed { .. } => return None,
+            TurnEnd::Limit { reason } => self.mark(Level::Warning, &format!("stopped at {reason}")),
+        })
+    }
+}
+
+/// The room behind a sign or an indent, of so many columns in all; 0 means as many as it takes.
+const fn inside(width: u16) -> Room {
+    let width = match width {
+        0 => 0,
+        1..=INDENT => 1,
+        width => width - INDENT,
+    };
+    Room { width, lines: Some(FOLD), partial: false }
+}
+
+/// What was said, as it was typed.
+fn said(parts: &[Part]) -> String {
+    format!("\n> {}\n", indent(&clean(&text_of(parts)), "  ").trim_start())
+}
+
+fn text_of(parts: &[Part]) -> String {
+    let texts: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } if !is_attached(part) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// A request that gets no answer, of which people hear once why, and then only when it is sent again.
+#[derive(Default)]
+pub struct Outage(String);
+
+impl Outage {
+    /// What to say of an error behind which the request is sent again.
+    pub fn told(&mut self, error: &str) -> String {
+        let (why, next) = error.rsplit_once('\n').unwrap_or((error, ""));
+        if why == self.0 {
+            return format!("still no answer: {next}");
+        }
+        why.clone_into(&mut self.0);
+        format!("no answer yet: {error}")
+    }
+}
+
+/// Says on standard error what has to be said beside the calls, to the end of the session's events.
+pub fn notices(bus: &Bus) -> JoinHandle<()> {
+    let mut feed = bus.subscribe();
+    tokio::spawn(async move {
+        while let Some(event) = feed.next().await {
+            if let Body::Notice { level: Level::Warning | Level::Error, text } = &event.body {
+                say(&format!("haft: {}", sentence(text)));
+            }
+        }
+    })
+}
+
+/// How a job ended.
+fn job_ended(job: &str, end: JobEnd, exit: Option<i32>) -> String {
+    match (end, exit) {
+        (JobEnd::Exited, Some(code)) => format!("{job} has ended: exit code {code}"),
+        (JobEnd::Exited, None) => format!("{job} has ended"),
+        (JobEnd::Stopped, _) => format!("{job} was stopped"),
+        (JobEnd::Lost, _) => format!("{job} is lost: how it ended is not known"),
+    }
+}
+
+/// The first lines of a text, and a sign where there are more.
+fn first_lines(text: &str) -> String {
+    let mut lines = text.trim().lines();
+    let first: Vec<&str> = lines.by_ref().take(usize::from(FOLD)).collect();
+    let more = if lines.next().is_some() { "\n\u{2026}" } else { "" };
+    first.join("\n") + more
+}
+
+/// Puts `by` before every line.
+pub fn indent(text: &str, by: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("{by}{line}")).collect();
+    lines.join("\n")
+}

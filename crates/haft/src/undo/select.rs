@@ -1,0 +1,386 @@
+//! Which changes of a session are meant, and in which order they are taken back or made again.
+//!
+//! **Invariant:** decided on the session's events alone; nothing is looked at and nothing changed.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use haft_session::{Change, Changes, TakenBack};
+use haft_types::{CallId, Hash, HostPath, Receipt, TurnId};
+
+use super::report::left;
+use crate::{
+    app::session::NO_TURN,
+    cli::{Back, exit::Failure},
+};
+
+/// How many changes an error names.
+const NAMED: usize = 10;
+
+/// What is wanted.
+pub struct Wanted {
+    /// Which changes.
+    pub which: Which,
+    /// Whether turns count instead of calls.
+    pub turn: bool,
+    /// Whether changes are made again instead of taken back.
+    pub redo: bool,
+    /// Whether what others changed since is replaced, too.
+    pub force: bool,
+}
+
+impl Wanted {
+    /// What was asked for: that changes are taken back, or that they are made again.
+    pub fn of(asked: &Back, redo: bool) -> Result<Self, Failure> {
+        let which = Which::of(asked.which.as_deref())?;
+        Ok(Self { which, turn: asked.turn, redo, force: asked.force })
+    }
+}
+
+/// Which changes.
+pub enum Which {
+    /// The last change; of what was taken back, all that was at once.
+    Newest,
+    /// The newest.
+    Last(usize),
+    /// Those of one call, or found while one job ran.
+    Call(CallId),
+}
+
+impl Which {
+    fn of(text: Option<&str>) -> Result<Self, Failure> {
+        let Some(text) = text else { return Ok(Self::Newest) };
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if digits(text) {
+            return match text.parse() {
+                Ok(count) if count > 0 => Ok(Self::Last(count)),
+                Err(_) => Err(Failure::Usage(format!(
+                    "{text} is too large for a count of changes: give fewer, or the id of a call"
+                ))),
+                _ => Err(Failure::Usage(format!("{text} is no count of changes: give 1 or more"))),
+            };
+        }
+        if text.strip_prefix(['c', 'j']).is_some_and(digits) {
+            return Ok(Self::Call(CallId(text.into())));
+        }
+        let shown: String = text.chars().take(80).collect();
+        Err(Failure::Usage(format!(
+            "{shown:?} is neither a count of changes nor the id of a call or job, such as c12 or j1"
+        )))
+    }
+}
+
+/// Changes that go together.
+pub struct Group {
+    /// How many changes of those that are counted these are.
+    pub count: usize,
+    /// The calls that made them, in the order in which they are taken back or made again.
+    pub calls: Vec<CallId>,
+    /// What names all of them behind the command, as `c12` or `3 --turn`.
+    pub named: String,
+    /// What these calls were, for people.
+    pub titles: Vec<String>,
+    /// The calls of which nothing can be made again: it was gone before they were taken back.
+    pub gone: Vec<CallId>,
+    /// Where these are more than were asked for: how many were, the calls that go only together,
+    /// and those between them.
+    more: Option<(usize, Vec<CallId>, Vec<CallId>)>,
+    /// What is taken back, in this order.
+    pub receipts: Vec<Receipt>,
+    /// What is to be said of what is taken back, a line each: whose doing it may be, too.
+    pub doubts: Vec<String>,
+    /// What else left files as they are: the file, its hash then, and who it was, with what to do.
+    pub others: Vec<(HostPath, Option<Hash>, String)>,
+}
+
+impl Group {
+    fn of(
+        wanted: &Wanted,
+        count: usize,
+        calls: Vec<CallId>,
+        receipts: Vec<Receipt>,
+        changes: &Changes,
+    ) -> Self {
+        let titles = calls.iter().map(|call| title(changes, call)).collect();
+        let others = changes.standing().filter(|change| !calls.contains(&change.call));
+        let made = others.map(|change| {
+            (&change.receipts, format!("{}: take that back first", title(changes, &change.call)))
+        });
+        let others = changes
+            .taken_back
+            .iter()
+            .filter(|taken| !taken.calls.iter().all(|call| calls.contains(call)));
+        let taken = others.map(|taken| {
+            let titles: Vec<_> = taken.calls.iter().map(|call| title(changes, call)).collect();
+            let text = format!("taking back {}: make that again first", titles.join(", "));
+            (&taken.receipts, text)
+        });
+        let left_by = |(receipts, who): (&Vec<Receipt>, String)| {
+            let left = receipts.iter().flat_map(left).collect::<Vec<_>>();
+            left.into_iter().map(move |(path, hash)| (path, hash, who.clone()))
+        };
+        let others = made.chain(taken).flat_map(left_by).collect();
+        let turn = if wanted.turn { " --turn" } else { "" };
+        let named = match (&wanted.which, &*calls) {
+            (_, [call]) => call.0.to_string(),
+            (Which::Call(call), _) => format!("{call}{turn}"),
+            _ if wanted.turn && count == 1 => "--turn".to_owned(),
+            _ => format!("{count}{turn}"),
+        };
+        let is_meant = |change: &&Change| !wanted.redo && calls.contains(&change.call);
+        let doubts = changes.all.iter().filter(is_meant).filter_map(doubt).collect();
+        let (gone, more) = (Vec::new(), None);
+        Self { count, calls, named, titles, gone, more, receipts, doubts, others }
+    }
+
+    /// What of haft left a file as it was found, the newest where there is more, and what to do.
+    pub fn left_by(&self, path: &HostPath, found: Option<Hash>) -> Option<&str> {
+        let same = |other: &&(HostPath, Option<Hash>, String)| other.0 == *path && other.1 == found;
+        self.others.iter().rfind(same).map(|(.., who)| who.as_str())
+    }
+}
+
+/// Says of a change that it may be that of others.
+fn doubt(change: &Change) -> Option<String> {
+    let (call, jobs) = (&change.call, change.jobs.join(" and "));
+    (!jobs.is_empty()).then(|| {
+        if change.is_of_job() {
+            return format!("{jobs} ran while this changed: others may have done some of it");
+        }
+        format!("what {call} changed was found while {jobs} ran, whose doing some of it may be")
+    })
+}
+
+fn title(changes: &Changes, call: &CallId) -> String {
+    let found = changes.all.iter().find(|change| change.call == *call);
+    match found {
+        Some(change) if change.title.is_empty() => format!("{call} ({})", change.tool),
+        Some(change) => format!("{call} ({}: {})", change.tool, change.title),
+        None => call.to_string(),
+    }
+}
+
+/// What is to be taken back or made again, in this order.
+pub fn chosen(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
+    if wanted.redo { to_redo(wanted, changes) } else { to_undo(wanted, changes) }
+}
+
+fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
+    let back = to_make_again(wanted, changes);
+    let newest = back.first().map(|call| call.with.undo);
+    let is_asked = |call: &&Taken<'_>| match &wanted.which {
+        Which::Newest if wanted.turn => call.unit == 0,
+        Which::Newest => Some(call.with.undo) == newest,
+        Which::Last(count) => call.unit < *count,
+        Which::Call(id) => back.iter().any(|other| other.call == id && other.unit == call.unit),
+    };
+    let asked: BTreeSet<usize> = back.iter().filter(is_asked).map(|call| call.unit).collect();
+    if asked.is_empty() {
+        return Err(match &wanted.which {
+            Which::Newest | Which::Last(_) => {
+                "nothing was taken back that could be made again".to_owned()
+            }
+            Which::Call(call) => format!("{call} was not taken back"),
+        });
+    }
+    let (meant, together) = closed(&back, &asked, !matches!(wanted.which, Which::Call(_)));
+    let chosen: Vec<&Taken<'_>> = back.iter().filter(|call| meant.contains(&call.unit)).collect();
+    let calls = chosen.iter().map(|call| call.call.clone()).collect();
+    let has = |taken: &&TakenBack| chosen.iter().any(|call| std::ptr::eq(call.with, *taken));
+    let taken = changes.taken_back.iter().rev().filter(has);
+    let receipts = taken.flat_map(|taken| taken.receipts.iter().rev().cloned());
+    let mut group = Group::of(wanted, meant.len(), calls, receipts.collect(), changes);
+    let gone = chosen.iter().filter(|call| call.with.receipts.is_empty());
+    group.gone = gone.map(|call| call.call.clone()).collect();
+    if meant.len() > asked.len() {
+        let between = chosen
+            .iter()
+            .filter(|call| !asked.contains(&call.unit) && !together.contains(&call.call))
+            .map(|call| call.call.clone());
+        let between = between.collect();
+        group.more = Some((asked.len(), together.into_iter().cloned().collect(), between));
+    }
+    Ok(group)
+}
+
+/// A call that is taken back.
+struct Taken<'a> {
+    call: &'a CallId,
+    /// The number of what it is counted with: a call counts by itself, or a turn with all its calls.
+    unit: usize,
+    /// What it can be made again with.
+    with: &'a TakenBack,
+}
+
+/// The calls that are taken back in the order in which they are made again: those of the last undo
+/// first, of one undo as they were made.
+fn to_make_again<'a>(wanted: &Wanted, changes: &'a Changes) -> Vec<Taken<'a>> {
+    let place = |call: &CallId| changes.all.iter().position(|change| change.call == *call);
+    let of = |taken: &'a TakenBack| {
+        taken.calls.iter().map(move |call| Taken { call, unit: 0, with: taken })
+    };
+    let mut back: Vec<Taken<'a>> = changes.taken_back.iter().flat_map(of).collect();
+    back.sort_by_key(|back| (Reverse(back.with.undo), place(back.call)));
+    let mut units = Vec::new();
+    for call in &mut back {
+        let turn = place(call.call).map_or(NO_TURN, |at| changes.all[at].turn);
+        let unit = unit(wanted, call.call, turn);
+        let known = units.iter().position(|other| *other == unit);
+        call.unit = known.unwrap_or(units.len());
+        if known.is_none() {
+            units.push(unit);
+        }
+    }
+    back
+}
+
+/// What has to be made again with what is asked for, and the calls for which that is so: those that
+/// go together, and where the order counts all that comes before them.
+fn closed<'a>(
+    back: &[Taken<'a>],
+    asked: &BTreeSet<usize>,
+    in_order: bool,
+) -> (BTreeSet<usize>, Vec<&'a CallId>) {
+    let mut meant = asked.clone();
+    loop {
+        let goes = |call: &&Taken<'_>| {
+            let with = |other: &Taken<'_>| std::ptr::eq(other.with, call.with);
+            back.iter().any(|other| meant.contains(&other.unit) && with(other))
+        };
+        let mut more: BTreeSet<usize> = back.iter().filter(goes).map(|call| call.unit).collect();
+        if let Some(last) = more.last().copied().filter(|_| in_order) {
+            more.extend(0..last);
+        }
+        if more == meant {
+            break;
+        }
+        meant = more;
+    }
+    let is_tied = |call: &&Taken<'a>| {
+        let ties = |other: &Taken<'_>| {
+            std::ptr::eq(other.with, call.with)
+                && asked.contains(&other.unit) != asked.contains(&call.unit)
+        };
+        meant.contains(&call.unit) && back.iter().any(ties)
+    };
+    let together = back.iter().filter(is_tied).map(|call| call.call).collect();
+    (meant, together)
+}
+
+/// What a call is counted with. Calls that no agent made belong to no turn: each stands for itself.
+fn unit(wanted: &Wanted, call: &CallId, turn: TurnId) -> (TurnId, Option<CallId>) {
+    let alone = !wanted.turn || turn == NO_TURN;
+    (turn, alone.then(|| call.clone()))
+}
+
+fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
+    let unit = |call: &CallId, turn: TurnId| unit(wanted, call, turn);
+    // What changed while a job ran anybody may have done: it is taken back where it is named.
+    let is_named = |change: &&Change| {
+        !change.is_of_job() || matches!(&wanted.which, Which::Call(call) if *call == change.call)
+    };
+    let mut units = Vec::new();
+    for change in changes.standing().rev().filter(is_named) {
+        let unit = unit(&change.call, change.turn);
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    match &wanted.which {
+        Which::Newest => units.truncate(1),
+        Which::Last(count) => units.truncate(*count),
+        Which::Call(call) => {
+            let found = changes.all.iter().rfind(|change| change.call == *call);
+            match found {
+                None => return Err(format!("no call {call} changed a file; {}", named(changes))),
+                Some(change) if change.undone => {
+                    return Err(format!(
+                        "{call} is taken back already; redo {call} makes it again"
+                    ));
+                }
+                Some(change) => units.retain(|other| *other == unit(call, change.turn)),
+            }
+        }
+    }
+    let meant: Vec<_> = changes
+        .standing()
+        .rev()
+        .filter(is_named)
+        .filter(|change| units.contains(&unit(&change.call, change.turn)))
+        .collect();
+    let of_jobs = left_of_jobs(changes, meant.last().copied(), is_named);
+    if meant.is_empty() {
+        let none = "no change is there to take back".to_owned();
+        return Err(of_jobs.into_iter().fold(none, |text, job| format!("{text}; {job}")));
+    }
+    let calls = meant.iter().map(|change| change.call.clone()).collect();
+    let receipts = meant.iter().flat_map(|change| change.receipts.iter().rev().cloned());
+    let mut group = Group::of(wanted, units.len(), calls, receipts.collect(), changes);
+    group.doubts.extend(of_jobs);
+    Ok(group)
+}
+
+/// Says of what changed while jobs ran, later than this change, that it is left as it is.
+fn left_of_jobs(
+    changes: &Changes,
+    oldest: Option<&Change>,
+    is_named: impl Fn(&&Change) -> bool,
+) -> Vec<String> {
+    let later = changes
+        .standing()
+        .skip_while(|change| oldest.is_some_and(|oldest| !std::ptr::eq(*change, oldest)));
+    let told = |change: &Change| {
+        let (job, jobs) = (&change.call, change.jobs.join(" and "));
+        format!(
+            "what changed while {jobs} ran is left as it is, for others may have done it: undo \
+             {job} takes it back"
+        )
+    };
+    later.filter(|change| !is_named(change)).map(told).collect()
+}
+
+/// Says that fewer changes were there than were asked for, or that more had to go together.
+pub fn other_count(wanted: &Wanted, group: &Group, command: &str) -> Option<String> {
+    let found = group.count;
+    let what = if wanted.turn { "turns" } else { "changes" };
+    if let Some((asked, together, between)) = &group.more {
+        let together = listed(together);
+        let stands = if between.len() == 1 { "stands" } else { "stand" };
+        let between = match &**between {
+            [] => String::new(),
+            between => format!(", and {} {stands} between them", listed(between)),
+        };
+        return Some(format!(
+            "{found} {what} were made again, and not {asked}: {together} can be made again only \
+             together{between}"
+        ));
+    }
+    let Which::Last(asked) = wanted.which else { return None };
+    let verb = if found == 1 { "was" } else { "were" };
+    let there = if wanted.redo { "taken back" } else { "there to take back" };
+    (found < asked).then(|| {
+        format!(
+            "only {found} of {asked} {what} {verb} {there} in this session; others may lie in other \
+             sessions: haft session list names them, {command} --session ID goes on in one"
+        )
+    })
+}
+
+/// Names of calls, as `c1, c2 and c3`.
+fn listed(calls: &[CallId]) -> String {
+    let names: Vec<String> = calls.iter().map(ToString::to_string).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, more)) => format!("{} and {last}", more.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The changes that could be meant.
+fn named(changes: &Changes) -> String {
+    let mut names: Vec<String> =
+        changes.standing().rev().take(NAMED).map(|change| title(changes, &change.call)).collect();
+    if names.is_empty() {
+        names.push("nothing".to_owned());
+    }
+    format!("what stands: {}", names.join(", "))
+}

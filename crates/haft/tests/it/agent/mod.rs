@@ -1,0 +1,16 @@
+//! Runs with a model: answers, providers, sessions that go on.
+
+pub(crate) mod damaged_logs;
+pub(crate) mod disk;
+pub(crate) mod ends;
+pub(crate) mod first_hour;
+pub(crate) mod images;
+pub(crate) mod instructions;
+pub(crate) mod outages;
+pub(crate) mod output;
+pub(crate) mod output_schema;
+pub(crate) mod print;
+pub(crate) mod provider;
+pub(crate) mod resume;
+pub(crate) mod shared_state;
+pub(crate) mod streams;

@@ -1,0 +1,4 @@
+//! Programs of the person around calls and turns.
+
+pub(crate) mod calls;
+pub(crate) mod talk;
