@@ -34,6 +34,7 @@ pub use crate::{
         network::Stay,
         questions::{Broker, Waiting},
         redact::hide_in,
+        services::{Closer, Phase, Services},
         state::{Conversation, Judge, SaveRule, Session, TypeMap},
         truncate::{Room, shorten_data},
     },

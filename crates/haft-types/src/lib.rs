@@ -7,6 +7,7 @@
 //! **Invariant:** no IO, no clock, no runtime, no environment. Whatever is here can be built,
 //! compared and serialised anywhere, and its JSON is public: version 1 of the log opens for ever.
 
+mod choices;
 mod detail;
 mod effect;
 mod event;
@@ -14,7 +15,6 @@ mod evicted;
 mod hash;
 mod message;
 mod misfit;
-mod named;
 mod outcome;
 mod path;
 mod question;
@@ -25,7 +25,8 @@ mod spec;
 
 use std::borrow::Cow;
 
-pub use self::{
+pub use crate::{
+    choices::{Effort, Mode, UnknownEffort, UnknownMode},
     detail::{
         Cell, Cut, CutBy, CutEnd, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk,
         LineCounts, LineMark, MatchLine, Node, Shape,
@@ -39,7 +40,6 @@ pub use self::{
     hash::{Hash, HashParseError},
     message::{Blob, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage},
     misfit::Misfit,
-    named::{Effort, Mode, UnknownEffort, UnknownMode},
     outcome::{Denial, Outcome, Receipt, ReceiptAction, Status, ToolError},
     path::{HostPath, PathError, Style},
     question::{Answerer, Choice, Question, QuestionId, QuestionKind, Reply},

@@ -116,6 +116,12 @@ impl Cx {
         &self.dispatcher.session
     }
 
+    /// The service of the session that has this type, `dyn Trait` as a rule; none where the session was
+    /// built without one. See [`Services::required`](crate::Services::required) for an error that names it.
+    pub fn service<T: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.session().services.get()
+    }
+
     /// State of this agent's conversation.
     pub fn conversation(&self) -> &Conversation {
         &self.dispatcher.conversation
@@ -185,7 +191,7 @@ impl Cx {
 
     /// A place for output without end, kept whole under the call's `out://` address.
     pub fn spool(&self, limits: SpoolLimits) -> Spool {
-        let most = self.session().output_max.get().copied().unwrap_or(u64::MAX);
+        let most = self.session().output_max.unwrap_or(u64::MAX);
         let limits = SpoolLimits { file_cap: limits.file_cap.min(most), ..limits };
         Spool::within_room(limits, self.session().outs.create(&self.call).ok())
     }

@@ -21,7 +21,7 @@ use super::{
     recorder::{self, Before},
     undo,
 };
-use crate::{Cx, Journaled, PreImages};
+use crate::{Cx, Journal, Journaled, PreImages};
 
 /// A new content that waits to be placed; none where the file shall be gone.
 type Waiting = Option<Box<dyn Staged>>;
@@ -252,7 +252,7 @@ impl Cx {
         &self,
         receipts: &[Receipt],
     ) -> Result<Option<Box<dyn Journaled>>, TransactionError> {
-        let Some(journal) = self.session().journal.get().cloned() else { return Ok(None) };
+        let Some(journal) = self.service::<dyn Journal>() else { return Ok(None) };
         let (images, receipts) = (self.session().pre_images(), receipts.to_vec());
         let begun = tokio::task::spawn_blocking(move || {
             images.sync()?;

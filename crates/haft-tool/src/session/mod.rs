@@ -4,6 +4,7 @@ pub(crate) mod events;
 pub(crate) mod network;
 pub(crate) mod questions;
 pub(crate) mod redact;
+pub(crate) mod services;
 pub(crate) mod startup_command;
 pub(crate) mod state;
 pub(crate) mod truncate;

@@ -7,7 +7,7 @@ use std::{
     any::{Any, TypeId},
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -18,7 +18,7 @@ use haft_text::secrets::Secrets;
 use haft_types::{CallId, HostPath, Receipt};
 use serde_json::Value;
 
-use crate::{Blobs, Broker, Events, Journal, MemoryPreImages, Others, PreImages};
+use crate::{Blobs, Broker, Events, MemoryPreImages, PreImages, Services};
 
 /// Values by type, each made on first use.
 #[derive(Default)]
@@ -75,16 +75,11 @@ pub struct Session {
     judge: RwLock<Arc<Judge>>,
     /// Where questions are asked.
     pub questions: Arc<Broker>,
-    /// Where allowances for good are kept; unset where they are not.
-    pub saver: OnceLock<Arc<dyn SaveRule>>,
-    /// Most bytes of one call's output that are kept; what the tool says while it is not set.
-    pub output_max: OnceLock<u64>,
-    /// Where what changed files held is kept for undo; in memory while it is not set.
-    pub pre_images: OnceLock<Arc<dyn PreImages>>,
-    /// Where files that change together are put down; nowhere while it is not set.
-    pub journal: OnceLock<Arc<dyn Journal>>,
-    /// What other processes of haft do; nothing while it is not set.
-    pub others: OnceLock<Arc<dyn Others>>,
+    /// Most bytes of one call's output that are kept; none where the tool decides.
+    pub output_max: Option<u64>,
+    /// What tools are given, and what ends with the session: [`SaveRule`], [`PreImages`],
+    /// [`Journal`](crate::Journal), [`Others`](crate::Others), and whatever its builder adds.
+    pub services: Services,
     /// The values of secrets that are known, which nothing shows.
     pub secrets: Arc<Secrets>,
     /// Shells, jobs, servers and services, by type.
@@ -108,11 +103,8 @@ impl Session {
             blobs,
             outs,
             queues: Arc::default(),
-            saver: OnceLock::new(),
-            output_max: OnceLock::new(),
-            pre_images: OnceLock::new(),
-            journal: OnceLock::new(),
-            others: OnceLock::new(),
+            output_max: None,
+            services: Services::default(),
             judge: RwLock::new(Arc::new(judge)),
             secrets: Arc::default(),
             map: TypeMap::default(),
@@ -120,9 +112,9 @@ impl Session {
         }
     }
 
-    /// Where what changed files held is kept for undo.
+    /// Where what changed files held is kept for undo; in memory where the session has no such service.
     pub fn pre_images(&self) -> Arc<dyn PreImages> {
-        self.pre_images.get_or_init(|| Arc::new(MemoryPreImages::default())).clone()
+        self.services.get_or_insert(|| Arc::new(MemoryPreImages::default()))
     }
 
     /// A new call id, unique in the session.

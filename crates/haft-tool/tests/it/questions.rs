@@ -102,7 +102,7 @@ impl SaveRule for Kept {
 fn keeping(world: &World, full: bool) -> Arc<Kept> {
     let kept = Arc::new(Kept { full, ..Kept::default() });
     let saver: Arc<dyn SaveRule> = kept.clone();
-    assert!(world.session.saver.set(saver).is_ok());
+    world.session.services.insert::<dyn SaveRule>(saver);
     kept
 }
 

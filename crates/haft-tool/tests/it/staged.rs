@@ -113,7 +113,7 @@ fn with(world: &World, log: &Arc<Log>, images: Option<Arc<Watching>>) -> Arc<Dis
     let (blobs, outs) = (Arc::new(MemoryBlobs::default()), Arc::new(Outs::in_memory(1 << 20)));
     let session = Arc::new(Session::new("s", log.clone(), blobs, outs, judge));
     if let Some(images) = images {
-        assert!(session.pre_images.set(images).is_ok(), "the store was used before");
+        session.services.insert::<dyn PreImages>(images);
     }
     Arc::new(Dispatcher { session, ..(*world.dispatcher).clone() })
 }

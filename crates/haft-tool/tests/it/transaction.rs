@@ -85,7 +85,7 @@ fn world(fails: bool) -> (World, Arc<Memory>, Arc<Told>) {
     let journal =
         Told { host: host.clone(), begun: Mutex::default(), ended: Arc::default(), fails };
     let journal = Arc::new(journal);
-    assert!(world.session.journal.set(journal.clone()).is_ok());
+    world.session.services.insert::<dyn Journal>(journal.clone());
     (world, host, journal)
 }
 

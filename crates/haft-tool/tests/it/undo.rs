@@ -193,7 +193,7 @@ async fn a_tool_without_receipts_gets_them() {
 async fn what_cannot_be_kept_is_said_and_done() {
     let world = World::memory(tools([changer()]).0, [("a", "too much"), ("b", "ok")]).unwrap();
     let small = Arc::new(MemoryPreImages::with_quota(4));
-    assert!(world.session.pre_images.set(small).is_ok());
+    world.session.services.insert::<dyn PreImages>(small);
     let outcome = world.call("change", write("a", "x")).await;
     assert!(outcome.joined_text().contains("a cannot be undone: "), "{outcome:?}");
     assert!(!world.call("change", write("b", "y")).await.joined_text().contains("undone"));
@@ -214,7 +214,7 @@ async fn what_cannot_be_kept_is_said_and_done() {
 async fn what_one_call_keeps_makes_no_room_for_what_it_keeps_later() {
     let world = World::memory(tools([changer()]).0, [("a", "123456"), ("b", "7890ab")]).unwrap();
     let small = Arc::new(MemoryPreImages::with_quota(10));
-    assert!(world.session.pre_images.set(small).is_ok());
+    world.session.services.insert::<dyn PreImages>(small);
     let steps = json!({"steps": [{"do": "remove", "path": "a"}, {"do": "remove", "path": "b"}]});
     let text = world.call("change", steps).await.joined_text();
     assert!(text.contains("b cannot be undone: ") && !text.contains("a cannot"), "{text}");
@@ -227,7 +227,7 @@ async fn what_one_call_keeps_makes_no_room_for_what_it_keeps_later() {
 async fn what_is_brought_back_makes_no_room_for_what_it_replaces() {
     let world = World::memory(tools([changer()]).0, [("a", "123456")]).unwrap();
     let small = Arc::new(MemoryPreImages::with_quota(10));
-    assert!(world.session.pre_images.set(small).is_ok());
+    world.session.services.insert::<dyn PreImages>(small);
     world.call("change", write("a", "x")).await;
     let path = world.root.join("a").unwrap();
     let at = world.host.fs().locate(&path, Follow::No).await.unwrap();
@@ -247,7 +247,7 @@ async fn what_is_kept_already_needs_no_room() {
     let start = [("a", "123456"), ("b", "y")];
     let world = World::memory(tools([changer()]).0, start).unwrap();
     let small = Arc::new(MemoryPreImages::with_quota(10));
-    assert!(world.session.pre_images.set(small).is_ok());
+    world.session.services.insert::<dyn PreImages>(small);
     world.call("change", write("a", "x")).await;
     world.call("change", write("b", "123456")).await;
     let undone = take_back(&world, &receipts(&world), false).await.unwrap();
@@ -266,7 +266,7 @@ async fn big_files_come_back_on_every_host() {
     let here = World::local(tools([changer()]).0, start).unwrap();
     for world in [here, World::memory(tools([changer()]).0, start).unwrap()] {
         let room = Arc::new(MemoryPreImages::with_quota(1 << 30));
-        assert!(world.session.pre_images.set(room).is_ok());
+        world.session.services.insert::<dyn PreImages>(room);
         let at = |name: &'static str| {
             let (fs, path) = (world.host.fs(), world.root.join(name).unwrap());
             async move { fs.locate(&path, Follow::No).await }

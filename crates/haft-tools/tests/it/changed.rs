@@ -11,7 +11,7 @@ use std::{
 };
 
 use haft_testkit::{machine::times, world::World};
-use haft_tool::{Dispatcher, MemoryPreImages, Settings, UndoError, Watching, standard};
+use haft_tool::{Dispatcher, MemoryPreImages, PreImages, Settings, UndoError, Watching, standard};
 use haft_types::{Body, EntryKind, HostPath, Outcome, Receipt, ReceiptAction, Status};
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::json;
@@ -597,7 +597,7 @@ async fn what_is_too_big_to_be_read_is_no_change_of_somebody_else() {
 #[tokio::test]
 async fn copies_that_find_no_room_are_named() {
     let world = world();
-    assert!(world.session.pre_images.set(Arc::new(MemoryPreImages::with_quota(12))).is_ok());
+    world.session.services.insert::<dyn PreImages>(Arc::new(MemoryPreImages::with_quota(12)));
     let outcome =
         bash(&world, "for f in a.txt 'b c.txt' d/e d/f/g.txt; do echo x >> \"$f\"; done").await;
     assert!(told(&outcome).contains("\n[cannot be undone: "), "{}", told(&outcome));

@@ -111,7 +111,7 @@ pub async fn committed(first: &str) -> (World, Arc<AtomicUsize>) {
     sh(&folder, "git commit -qam two; git repack -adq; git prune-packed");
     let counted = Counted::default();
     let copies = counted.copies.clone();
-    assert!(world.session.pre_images.set(Arc::new(counted)).is_ok());
+    world.session.services.insert::<dyn PreImages>(Arc::new(counted));
     (world, copies)
 }
 

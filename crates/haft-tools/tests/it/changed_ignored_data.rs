@@ -11,7 +11,7 @@ use std::{
 
 use haft_policy::Verdict;
 use haft_testkit::{machine, world::World};
-use haft_tool::{MemoryPreImages, Watching};
+use haft_tool::{MemoryPreImages, PreImages, Watching};
 use haft_types::{Outcome, ReceiptAction};
 use serde_json::json;
 
@@ -231,7 +231,7 @@ async fn quotas_of_nothing_and_few_bytes_lose_no_word() {
 #[tokio::test]
 async fn a_store_that_is_full_is_told() {
     let world = world();
-    assert!(world.session.pre_images.set(Arc::new(MemoryPreImages::with_quota(2))).is_ok());
+    world.session.services.insert::<dyn PreImages>(Arc::new(MemoryPreImages::with_quota(2)));
     let text = told(&unseen(&world, "rm data/out.jsonl").await);
     assert!(
         text.starts_with("[deleted: data/out.jsonl]\n[cannot be undone: data/out.jsonl ("),
@@ -247,7 +247,7 @@ async fn copies_are_made_anew_only_of_what_is_new() {
     aged(&root.join("data/many/00199")).await;
     let counted = Counted::default();
     let copies = counted.copies.clone();
-    assert!(world.session.pre_images.set(Arc::new(counted)).is_ok());
+    world.session.services.insert::<dyn PreImages>(Arc::new(counted));
     bash(&world, "echo 1 > a.txt").await;
     let first = copies.swap(0, Ordering::Relaxed);
     assert!(first >= 200, "{first}");

@@ -62,7 +62,7 @@ impl PreImages for Slow {
 /// A world in which nothing is kept until the gate is open.
 fn slow() -> (World, Arc<Gate>) {
     let (world, gate) = (world(), Arc::new(Gate::default()));
-    assert!(world.session.pre_images.set(Arc::new(Slow(gate.clone()))).is_ok());
+    world.session.services.insert::<dyn PreImages>(Arc::new(Slow(gate.clone())));
     (world, gate)
 }
 

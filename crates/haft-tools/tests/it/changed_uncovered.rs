@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command, sync::Arc};
 
 use haft_testkit::world::World;
-use haft_tool::{MemoryPreImages, UndoError, Watching};
+use haft_tool::{MemoryPreImages, PreImages, UndoError, Watching};
 
 use crate::changed::{bash, receipts, take_back, told, tree, watched, world};
 
@@ -307,7 +307,7 @@ async fn the_only_copy_of_what_came_from_elsewhere_can_be_had_again() {
 async fn a_very_big_file_that_a_command_made_goes_again() {
     let world = world();
     let quota = MemoryPreImages::with_quota(200 << 20);
-    assert!(world.session.pre_images.set(Arc::new(quota)).is_ok());
+    world.session.services.insert::<dyn PreImages>(Arc::new(quota));
     assert_eq!(told(&bash(&world, "truncate -s 70M huge").await), "[created: huge]");
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert!(!root(&world).join("huge").exists());
@@ -316,7 +316,7 @@ async fn a_very_big_file_that_a_command_made_goes_again() {
 #[tokio::test]
 async fn what_no_copy_can_be_kept_of_is_not_removed_unasked() {
     let world = world();
-    assert!(world.session.pre_images.set(Arc::new(MemoryPreImages::with_quota(12))).is_ok());
+    world.session.services.insert::<dyn PreImages>(Arc::new(MemoryPreImages::with_quota(12)));
     bash(&world, "printf '%0100d' 0 > new; mv a.txt moved; echo > small").await;
     let all = receipts(&world);
     let before = tree(&root(&world));

@@ -17,8 +17,8 @@ use haft_policy::{Anchors, Grants, Mode, Policy};
 use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
 use haft_text::secrets::{Names, Secrets};
 use haft_tool::{
-    AnyTool, Conversation, Dispatcher, Events as _, Hook, JobLimits, Jobs, Judge, Limits, Session,
-    Settings as Stages, Watching, standard,
+    AnyTool, Conversation, Dispatcher, Events as _, Hook, JobLimits, Jobs, Journal, Judge, Limits,
+    Others, PreImages, SaveRule, Session, Settings as Stages, Watching, standard,
 };
 use haft_tools::Shells;
 use haft_types::{
@@ -334,10 +334,9 @@ impl Core {
         let resumed = Resumed::of(&events, bus.leaf());
         let before = jobs::Past::of(&events, bus.leaf());
         let session = session(&base, &bus, id.clone(), out_dir, secrets);
-        // Set once, right here.
-        drop(session.pre_images.set(pre_images));
-        drop(session.journal.set(journal));
-        drop(session.others.set(others));
+        session.services.insert::<dyn PreImages>(pre_images);
+        session.services.insert::<dyn Journal>(journal);
+        session.services.insert::<dyn Others>(others);
         past.calls.iter().for_each(|call| session.saw_call(call));
         past.questions.iter().for_each(|question| session.questions.saw(question));
         let session = Arc::new(session);
@@ -578,7 +577,7 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Se
     base.host.tell_secrets(&secrets);
     session.secrets = secrets;
     bus.hide(session.secrets.clone());
-    session.output_max.get_or_init(|| base.loaded.settings.limits.output_bytes);
+    session.output_max = Some(base.loaded.settings.limits.output_bytes);
     let jobs = &base.loaded.settings.jobs;
     session.map.get::<Jobs>().limit(JobLimits {
         running: usize::try_from(jobs.running).unwrap_or(usize::MAX),
@@ -590,7 +589,8 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Se
     session.map.get::<Shells>().limit(usize::try_from(shells).unwrap_or(usize::MAX));
     if let Ok(home) = home(&base.environment) {
         let homes = (home, base.environment.home.as_deref());
-        drop(session.saver.set(Arc::new(Kept::of(&base.project, homes, base.trusted))));
+        let saver = Arc::new(Kept::of(&base.project, homes, base.trusted));
+        session.services.insert::<dyn SaveRule>(saver);
     }
     session
 }

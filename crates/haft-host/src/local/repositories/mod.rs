@@ -10,7 +10,7 @@
 //!
 //! **Does not know:** content that is overwritten in place: an object's links share it.
 
-mod lost;
+mod losses;
 mod mirror;
 mod objects;
 mod refs;
@@ -33,7 +33,7 @@ use std::{
 use haft_types::{HostPath, Style};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-pub use self::lost::{CopyAt, Loss, Missing};
+pub use self::losses::{CopyAt, Loss, Missing};
 use self::store::Store;
 use crate::Objects;
 
@@ -204,7 +204,7 @@ impl Snapshot {
     pub fn losses(&self, gits: &[HostPath]) -> Vec<Loss> {
         let gits: Vec<PathBuf> = gits.iter().map(as_path).collect();
         let of = |part: &Copied| part.store.loss(&part.worktrees, &gits);
-        let gone = |(path, text): &(PathBuf, Vec<u8>)| lost::pointer((path, text));
+        let gone = |(path, text): &(PathBuf, Vec<u8>)| losses::pointer((path, text));
         let all = self.parts.iter().filter_map(of).chain(self.pointers.iter().filter_map(gone));
         // A submodule is a part of the repository around it, too.
         let mut known = HashSet::new();

@@ -19,10 +19,8 @@ use rustix::fs::{
     symlinkat, syncfs, unlinkat,
 };
 
-use super::{
-    super::leftovers::temp_name,
-    lost::{CopyAt, Loss, Missing},
-};
+use super::losses::{CopyAt, Loss, Missing};
+use crate::local::leftovers::temp_name;
 
 /// How many names are tried for a file until it is whole.
 const NAMES: usize = 16;

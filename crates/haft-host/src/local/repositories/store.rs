@@ -20,12 +20,12 @@ use haft_types::HostPath;
 use rustix::io::Errno;
 
 use super::{
-    super::git_pack::{Pack, packs_in},
     folders,
-    lost::{self, Loss},
+    losses::{self, Loss},
     mirror::{OBJECTS, State},
     read_file,
 };
+use crate::local::git_pack::{Pack, packs_in};
 
 /// Where the copy is in its folder, and what is locked by those who use it.
 const COPY: &str = "copy";
@@ -79,7 +79,7 @@ impl Store {
         let mut state = State::default();
         if lock.try_lock().is_ok() {
             let marks = marks(&folder);
-            let is_left = marks.iter().any(|mark| is_of(mark, git)) && lost::of_left(git, &copy);
+            let is_left = marks.iter().any(|mark| is_of(mark, git)) && losses::of_left(git, &copy);
             if is_left {
                 state = State::left(git, &copy);
             } else {
@@ -102,8 +102,9 @@ impl Store {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let copy = self.folder.join(COPY);
         let adds_only = runs || self.others_run();
-        let is_lost =
-            || (adds_only || state.told.is_empty()) && lost::is_broken((&self.git, &copy), &state);
+        let is_lost = || {
+            (adds_only || state.told.is_empty()) && losses::is_broken((&self.git, &copy), &state)
+        };
         if state.is_left || is_lost() {
             return Vec::new();
         }
@@ -128,7 +129,7 @@ impl Store {
         gits: &[PathBuf],
     ) -> Option<Loss> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut loss) = lost::of((&self.git, &self.folder.join(COPY)), &state, worktrees)
+        let Some(mut loss) = losses::of((&self.git, &self.folder.join(COPY)), &state, worktrees)
         else {
             state.is_left = false;
             return None;

@@ -58,7 +58,7 @@ impl Watched {
             let old: &Arc<_> = node;
             after.nodes.get(path).is_some_and(|new| Arc::ptr_eq(old, new))
         };
-        let Some(others) = session.others.get().cloned() else { return Vec::new() };
+        let Some(others) = session.services.get::<dyn Others>() else { return Vec::new() };
         if before.nodes.len() == after.nodes.len() && before.nodes.iter().all(is_same) {
             return Vec::new();
         }

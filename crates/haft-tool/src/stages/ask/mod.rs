@@ -18,7 +18,7 @@ use super::{
     hooks::{self, Advice, Hook, Instead},
     rules,
 };
-use crate::{Call, Judge, Next, Stage, session::redact};
+use crate::{Call, Judge, Next, SaveRule, Stage, session::redact};
 
 /// Holds the hooks that may answer in place of the person.
 pub(super) struct Ask(pub Vec<Arc<dyn Hook>>);
@@ -86,7 +86,7 @@ impl Stage for Ask {
 /// The rules that would be kept for good; none where nothing keeps them, or a line of the question could
 /// not show them.
 fn lasting(call: &Call, ruling: &Ruling, judge: &Judge) -> Vec<String> {
-    let kept = ruling.remember == Remember::Saved && call.cx.session().saver.get().is_some();
+    let kept = ruling.remember == Remember::Saved && call.cx.service::<dyn SaveRule>().is_some();
     let Some(prepared) = call.ready().ok().filter(|_| kept) else { return Vec::new() };
     let offered = |ask: &haft_policy::Ask<'_>| judge.policy.rules_for(ask);
     let rules = rules::with_ask(call, prepared, &prepared.plan, judge, offered);
@@ -120,7 +120,7 @@ fn keep(call: &Call, rule: &str) {
     session.rejudge(|judge| {
         judge.policy.extend(&Rules::default().with(Verdict::Allow, Scope::Local, rule));
     });
-    let told = match session.saver.get().map(|saver| saver.save(rule)) {
+    let told = match session.services.get::<dyn SaveRule>().map(|saver| saver.save(rule)) {
         Some(Err(why)) => Some(format!("the rule {rule} counts for this session only: {why}")),
         Some(Ok(told)) => told,
         None => None,

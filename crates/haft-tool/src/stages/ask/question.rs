@@ -10,7 +10,7 @@ use haft_types::{
 use serde_json::{Map, Value, json};
 
 use super::wording;
-use crate::Call;
+use crate::{Call, SaveRule};
 
 /// Most bytes of the texts among arguments that are shown in place of a preview.
 const GIVEN: usize = 1024 * 1024;
@@ -27,7 +27,7 @@ pub(super) fn question(call: &Call, ruling: &Ruling, saved: &[String], edits: bo
         let label = "yes, and every edit of a file tool in the workspace for this session";
         options.push(choice("edits", 'e', label.into()));
     }
-    if let (false, Some(saver)) = (saved.is_empty(), call.cx.session().saver.get()) {
+    if let (false, Some(saver)) = (saved.is_empty(), call.cx.service::<dyn SaveRule>()) {
         let rules = saved.join(" and ");
         let label = format!("yes, and always allow {rules} (kept in {})", saver.place());
         options.push(choice("always", 'a', label));

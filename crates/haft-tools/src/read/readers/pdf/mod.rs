@@ -5,7 +5,7 @@
 //! given. What comes back is bounded by what was asked for, whoever says it. How pages are read is
 //! the business of [`pages`]; where, of [`apart`].
 
-mod apart;
+mod isolated;
 mod pages;
 mod text;
 
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Picture, Rendered, Wanted, damaged};
 
-pub use self::apart::{PdfReader, read_pdf};
+pub use self::isolated::{PdfReader, read_pdf};
 
 /// Most bytes of a document.
 pub(crate) const FILE: u64 = 32 * 1024 * 1024;
