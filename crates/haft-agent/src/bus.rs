@@ -53,13 +53,13 @@ struct State {
     log: Log,
     folds: Vec<Weak<Mutex<Fold>>>,
     /// Durable events that wait for the first change; none once the log is written.
-    held: Option<Held>,
+    held: Option<HeldBack>,
     feeds: Vec<Weak<Queue>>,
 }
 
 /// What a lazy bus holds back, oldest first, each with its bytes.
 #[derive(Default)]
-struct Held {
+struct HeldBack {
     events: VecDeque<(Event, usize)>,
     bytes: usize,
     /// True once something was left out because it could not be written.
@@ -77,10 +77,10 @@ impl Bus {
     /// What only observes leaves no session behind, unless it goes on for long: then the log is
     /// written all the same, or where it cannot be, the oldest of it is left out.
     pub fn lazy(log: Log, clock: Clock) -> Self {
-        Self::with(log, clock, Some(Held::default()))
+        Self::with(log, clock, Some(HeldBack::default()))
     }
 
-    fn with(log: Log, clock: Clock, held: Option<Held>) -> Self {
+    fn with(log: Log, clock: Clock, held: Option<HeldBack>) -> Self {
         let state = State { folds: Vec::new(), held, feeds: Vec::new(), log };
         let (blobs, syncer) = (state.log.blobs().clone(), state.log.syncer().clone());
         let (state, dirty) = (Mutex::new(state), AtomicBool::new(false));
@@ -141,7 +141,7 @@ impl Bus {
             let mut state = self.state();
             self.keep_prints(&state)?;
             state.append(&mut event, &packed)?;
-            state.held.as_mut().and_then(Held::pop);
+            state.held.as_mut().and_then(HeldBack::pop);
         }
     }
 
@@ -166,7 +166,7 @@ impl Bus {
     }
 
     /// Shows something that is not kept: what has to be said although the log fails.
-    pub fn tell(&self, agent: &AgentPath, turn: TurnId, body: Body) {
+    pub fn broadcast(&self, agent: &AgentPath, turn: TurnId, body: Body) {
         let event = Arc::new(self.event(agent, turn, body));
         self.state().show(&event);
     }
@@ -218,7 +218,7 @@ impl Bus {
                 && let Err(error) = Self(inner.clone()).sync().await
             {
                 let notice = Body::Notice { level: Level::Error, text: error.to_string() };
-                Self(inner).tell(&AgentPath::default(), TurnId::default(), notice);
+                Self(inner).broadcast(&AgentPath::default(), TurnId::default(), notice);
             }
         });
     }
@@ -320,7 +320,7 @@ impl State {
     }
 }
 
-impl Held {
+impl HeldBack {
     /// Holds an event; true when there is too much now.
     fn push(&mut self, event: Event) -> bool {
         let bytes = size(&event);

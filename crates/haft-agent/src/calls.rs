@@ -6,7 +6,7 @@
 use std::{any::Any, sync::Arc};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use haft_tool::{Dispatcher, Events as _, Order};
+use haft_tool::{Dispatcher, Events as _, Scheduler};
 use haft_types::{Body, CallId, Level, Outcome, Status, ToolUse, TurnId};
 use tokio::{sync::mpsc, task::JoinError};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ pub(crate) struct Batch {
 }
 
 /// Runs calls one batch after the other.
-pub(crate) struct Runner {
+pub(crate) struct CallRunner {
     pub dispatcher: Arc<Dispatcher>,
     pub bus: Bus,
     /// Most calls that run at once.
@@ -33,7 +33,7 @@ pub(crate) struct Runner {
     pub done: mpsc::UnboundedSender<CallId>,
 }
 
-impl Runner {
+impl CallRunner {
     /// Takes batches until nobody sends any more.
     pub async fn run(self, mut batches: mpsc::UnboundedReceiver<Batch>) {
         let mut running = FuturesUnordered::new();
@@ -57,11 +57,11 @@ impl Runner {
     }
 
     async fn in_order(&self, batch: Batch) {
-        let order = Arc::new(Order::default());
+        let order = Arc::new(Scheduler::default());
         let calls = batch.calls.iter().map(|call| {
             let (turn, running) = (order.turn(), self.one(call.clone(), &batch));
             async move {
-                self.dispatcher.come(&turn, call).await;
+                self.dispatcher.ready(&turn, call).await;
                 running.await;
             }
         });
@@ -91,9 +91,9 @@ impl Runner {
             if let Some(outcome) = lost {
                 let ended = Body::CallEnded { call: id.clone(), outcome, took: 0 };
                 if let Err(error) = bus.emit(&agent, turn, ended.clone()) {
-                    bus.tell(&agent, turn, ended);
+                    bus.broadcast(&agent, turn, ended);
                     let text = error.to_string();
-                    bus.tell(&agent, turn, Body::Notice { level: Level::Error, text });
+                    bus.broadcast(&agent, turn, Body::Notice { level: Level::Error, text });
                 }
             }
             // Nobody waits any more when the agent is gone.

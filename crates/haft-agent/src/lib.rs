@@ -18,10 +18,10 @@ mod prompt;
 mod text_calls;
 
 pub use self::{
-    agent::{Agent, Handle, Limits, Pinned, PromptSaid, Setup, TalkHooks, unsent},
+    agent::{Agent, AgentConfig, Handle, Limits, Pinned, PromptSaid, TalkHooks, unsent},
     bus::{Bus, Clock},
     context::{Context, context_files},
     feed::Feed,
-    machine::{Action, Input, Machine, When, Words},
+    machine::{Action, Input, Machine, QueuedMessage, When},
     prompt::{ContextFile, Surroundings, same_but_date, system},
 };

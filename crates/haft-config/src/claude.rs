@@ -192,7 +192,7 @@ pub(crate) fn text(merge: &mut Merge, layer: Layer, path: &Path, text: &str) -> 
             None => shown.to_string(),
         }
     };
-    Taken { merge, layer, place: &place }.all(value);
+    Conversion { merge, layer, place: &place }.all(value);
     Presence::Read
 }
 
@@ -210,13 +210,13 @@ fn twice(merge: &mut Merge, path: &Path, lines: &Lines) -> bool {
     lost
 }
 
-struct Taken<'a> {
+struct Conversion<'a> {
     merge: &'a mut Merge,
     layer: Layer,
     place: &'a dyn Fn(&str) -> String,
 }
 
-impl Taken<'_> {
+impl Conversion<'_> {
     fn all(mut self, mut value: Map<String, Value>) {
         if self.layer == Layer::Managed {
             forbid(self.merge, &mut value, self.place);

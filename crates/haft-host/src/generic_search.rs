@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    FileKind, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, ListHow, Located, Search,
+    FileKind, FindQuery, FoundLines, Fs, GrepQuery, Host, ListHow, Located, NameMatch, Search,
     SearchError, Skipped, Walk,
     lines::{
         FileResult, Grep,
@@ -75,7 +75,7 @@ pub fn search_names<'a>(
     at: &'a Located,
     query: &'a FindQuery,
     walk: Walk,
-    sink: Sink<'a, Found>,
+    sink: Sink<'a, NameMatch>,
 ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
     match host.search() {
         Some(search) => search.find(at, query, walk, sink),
@@ -99,7 +99,7 @@ impl Search for FsSearch<'_> {
         at: &'a Located,
         query: &'a FindQuery,
         walk: Walk,
-        sink: Sink<'a, Found>,
+        sink: Sink<'a, NameMatch>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
         Box::pin(find(self.0, None, at, query, walk, sink))
     }
@@ -114,14 +114,14 @@ pub(crate) fn matches_of(name: &str, result: FileResult) -> Option<(FoundLines, 
 }
 
 /// The file that was named itself, where the pattern wants it.
-pub(crate) fn find_file(at: &Located, names: &Names) -> io::Result<Option<Found>> {
+pub(crate) fn find_file(at: &Located, names: &Names) -> io::Result<Option<NameMatch>> {
     let FileKind::Entry(kind) = at.kind else {
         let text = format!("{}: no such file or folder", at.real);
         return Err(io::Error::new(io::ErrorKind::NotFound, text));
     };
     let name = at.real.file_name().unwrap_or_default().to_vec();
     let modified = at.stamp.map_or(0, |stamp| stamp.modified);
-    Ok(names.matches(&name, false).then_some(Found { path: name, kind, modified }))
+    Ok(names.matches(&name, false).then_some(NameMatch { path: name, kind, modified }))
 }
 
 async fn grep(
@@ -182,7 +182,7 @@ pub(crate) async fn find(
     at: &Located,
     query: &FindQuery,
     walk: Walk,
-    sink: Sink<'_, Found>,
+    sink: Sink<'_, NameMatch>,
 ) -> Result<Skipped, SearchError> {
     let names = Names::new(&query.pattern)?;
     let mut rules = Rules::find(query);
@@ -212,7 +212,7 @@ pub(crate) async fn find(
                     (kind, modified) = (now, file.stamp.map_or(0, |stamp| stamp.modified));
                 }
             }
-            if sink(Found { path: item.below, kind, modified }) == ControlFlow::Break(()) {
+            if sink(NameMatch { path: item.below, kind, modified }) == ControlFlow::Break(()) {
                 return Ok(true);
             }
         }

@@ -32,7 +32,7 @@ use futures::future::BoxFuture;
 use haft_types::{HostPath, Style};
 
 pub use haft_sandbox::{
-    Attack, Attempts, Cell, Guard, Level, Limits, Net, Probe, PutBack, in_trees, seatbelt,
+    Attack, Attempts, Cell, Guard, Level, Limits, Net, Probe, Restored, in_trees, seatbelt,
 };
 
 pub use crate::{
@@ -54,19 +54,19 @@ pub use crate::{
     out::{OutWriter, Outs},
     queue::{FileLock, Queues},
     search::{
-        Filter, FindQuery, Found, FoundLines, GrepMode, GrepQuery, Search, SearchError, Sink, Skip,
-        Skipped, Walk,
+        Filter, FindQuery, FoundLines, GrepMode, GrepQuery, NameMatch, Search, SearchError, Sink,
+        Skip, Skipped, Walk,
     },
     shell::{
-        Control, Exit, Looks, NoFolder, Output, Program, Running, Shell, Sought, Spawn, Stdin,
-        Tried,
+        Control, Exit, NoFolder, Output, PathLookup, Program, ReadOnlyRun, Running, Shell, Spawn,
+        Stdin, Tried,
     },
-    shell_session::{Turn, TurnPart, TurnRecord, TurnRecords},
+    shell_session::{SessionCommand, TurnPart, TurnRecord, TurnRecords},
     spool::{OUT_END, Spool, SpoolLimits, Spooled, not_kept},
     tracked::{is_ignored, is_left_out, is_tracked},
     tree_scan::{
-        Born, Content, Copies, FileCount, GitId, IgnoredFolder, IgnoredTree, Made, Named, Node,
-        Objects, Survey, SurveyError, SurveyLimits, Surveys,
+        Content, Copies, CreationTime, ExtraPaths, FileCount, GitId, IgnoredFolder, IgnoredTree,
+        NewEntry, Node, Objects, SurveyError, SurveyLimits, TreeScan, TreeScanner,
     },
     walk::DEPTH_LIMIT,
 };
@@ -107,7 +107,7 @@ pub trait Host: Send + Sync {
         Vec::new()
     }
     /// What looks at whole trees; none where what a program changed cannot be found.
-    fn surveys(&self) -> Option<&dyn Surveys> {
+    fn surveys(&self) -> Option<&dyn TreeScanner> {
         None
     }
     /// What copies git repositories; none where that is not done.

@@ -122,7 +122,7 @@ pub struct FindQuery {
 
 /// A found name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct NameMatch {
     /// Relative to the searched folder, in the host's bytes, `/` between names.
     pub path: Vec<u8>,
     /// What it is.
@@ -208,6 +208,6 @@ pub trait Search: Send + Sync {
         at: &'a Located,
         query: &'a FindQuery,
         walk: Walk,
-        sink: Sink<'a, Found>,
+        sink: Sink<'a, NameMatch>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>>;
 }

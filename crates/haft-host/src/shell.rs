@@ -6,10 +6,10 @@ use std::{fmt, io, sync::Arc};
 
 use bytes::Bytes;
 use futures::{future::BoxFuture, stream::BoxStream};
-use haft_sandbox::{Attempts, Level, Limits, Net, Probe, PutBack};
+use haft_sandbox::{Attempts, Level, Limits, Net, Probe, Restored};
 use haft_types::{HostPath, Stream};
 
-use crate::{Network, Turn, TurnPart};
+use crate::{Network, SessionCommand, TurnPart};
 
 /// Characters of a folder's name that an error repeats.
 const SHOWN: usize = 200;
@@ -45,7 +45,7 @@ pub enum Stdin {
 
 /// How a command runs that was taken for one that only looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Looks {
+pub struct ReadOnlyRun {
     /// The folders of the workspace, in which it finds no program.
     pub workspace: Vec<HostPath>,
     /// Whether git has its settings as they are: it only tells of them. Else it has some that keep
@@ -78,7 +78,7 @@ pub struct Spawn {
     pub no_editor: bool,
     /// Set where it is a command that was taken for one that only looks: it inherits no variable that
     /// makes a program run another.
-    pub looks: Option<Looks>,
+    pub looks: Option<ReadOnlyRun>,
     /// What it may touch, which comes from policy, never from a tool; none: whatever haft may.
     pub confine: Option<Limits>,
     /// The network that it shares with others, where its limits leave it nothing to connect to and it is held
@@ -116,7 +116,7 @@ impl Spawn {
 
 /// Programs that are looked for on the path of a command.
 #[derive(Clone, Debug)]
-pub struct Sought {
+pub struct PathLookup {
     /// Their names, without folders.
     pub names: Vec<String>,
     /// Where the command runs.
@@ -166,7 +166,7 @@ pub struct Exit {
     /// What goes on, as [`Spawn::keep`] says.
     pub kept: Vec<(u32, String)>,
     /// What it changed though its limits protect that, and what was done about it.
-    pub put_back: Vec<PutBack>,
+    pub put_back: Vec<Restored>,
     /// What it tried of the network; none where nothing held it.
     pub tried: Option<Tried>,
 }
@@ -212,7 +212,7 @@ pub trait Control: Send + Sync {
         None
     }
     /// Puts back what it changed by now though its limits protect that; what was done.
-    fn put_back(&self) -> BoxFuture<'_, Vec<PutBack>> {
+    fn put_back(&self) -> BoxFuture<'_, Vec<Restored>> {
         Box::pin(std::future::ready(Vec::new()))
     }
     /// What it tried of the network by now; none where nothing holds it.
@@ -255,7 +255,7 @@ pub trait Shell: Send + Sync {
     /// Which of the programs of a command are, or may become when it changes files, those of folders: what
     /// its shell would find on its path there, or through a link there. As far as the start-up of the
     /// person's shell was read.
-    fn found_in(&self, _sought: Sought) -> BoxFuture<'_, Vec<String>> {
+    fn found_in(&self, _sought: PathLookup) -> BoxFuture<'_, Vec<String>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 
@@ -290,7 +290,7 @@ pub trait Shell: Send + Sync {
     fn give<'a>(
         &'a self,
         shell: &'a dyn Control,
-        turn: &'a Turn,
+        turn: &'a SessionCommand,
         part: TurnPart,
     ) -> BoxFuture<'a, io::Result<()>> {
         shell.write(turn.text(part).into())

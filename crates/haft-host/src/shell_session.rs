@@ -56,7 +56,7 @@ const RECORD: usize = 64 << 10;
 
 /// One command for a shell that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct SessionCommand {
     /// The command.
     pub command: String,
     /// Its name in the records.
@@ -98,7 +98,7 @@ pub enum TurnRecord {
     },
 }
 
-impl Turn {
+impl SessionCommand {
     /// A turn of a shell that has read so many lines (0: none yet), which goes to `folder` first, or
     /// to `root` where it stands in no folder that is there.
     pub fn new(command: String, folder: Option<HostPath>, root: HostPath, lines: u64) -> Self {
@@ -212,7 +212,7 @@ pub struct TurnRecords {
 
 impl TurnRecords {
     /// Takes bytes in and gives the records of this turn that are whole; others are nobody's.
-    pub fn push(&mut self, bytes: &[u8], turn: &Turn) -> Vec<TurnRecord> {
+    pub fn push(&mut self, bytes: &[u8], turn: &SessionCommand) -> Vec<TurnRecord> {
         self.bytes.extend_from_slice(bytes);
         let Some(end) = memchr::memrchr(0, &self.bytes) else {
             self.bytes.truncate(RECORD);
@@ -249,7 +249,7 @@ fn traps(list: &[u8]) -> Vec<String> {
         .collect()
 }
 
-impl Turn {
+impl SessionCommand {
     /// Reads a record; the end of a command is none before its traps are known.
     fn read(&self, record: &[u8], ended: &mut Option<TurnRecord>) -> Option<TurnRecord> {
         let end = memchr::memchr(b'\n', record)?;

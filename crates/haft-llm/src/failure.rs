@@ -21,7 +21,7 @@ pub(crate) struct Failed<'a> {
 /// Judges an answer whose status is not 2xx, or whose body is an error object.
 pub(crate) fn of_answer(failed: &Failed<'_>) -> LlmError {
     let Failed { endpoint, url, model, status, .. } = *failed;
-    let said = Said::read(failed.body);
+    let said = ServerError::read(failed.body);
     let text = endpoint.without_key(&said.text);
     let url = haft_net::shown_url(url);
     let head = format!("{url} answered with status {status}: {text}");
@@ -61,7 +61,7 @@ pub(crate) const PROXY_PASSWORD: &str = "The proxy wants a name and a password: 
 
 /// Judges an error event inside a stream that began with status 200.
 pub(crate) fn in_stream(error: Option<&Value>, data: &str) -> LlmError {
-    let said = error.map_or_else(|| Said::read(data), |error| Said::of(error, data));
+    let said = error.map_or_else(|| ServerError::read(data), |error| ServerError::of(error, data));
     let text = format!("the server broke the answer off: {}", said.text);
     said.judge(&text, None).unwrap_or(LlmError::Rejected(text))
 }
@@ -132,13 +132,13 @@ fn too_long(head: &str) -> LlmError {
 }
 
 /// What a server says about an error, whatever the shape.
-struct Said {
+struct ServerError {
     kind: String,
     code: Option<u64>,
     text: String,
 }
 
-impl Said {
+impl ServerError {
     fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             _ if body.trim().is_empty() => {

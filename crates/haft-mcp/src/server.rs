@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream::BoxStream};
-use haft_tool::{Dispatcher, Order, Turn};
+use haft_tool::{Dispatcher, Scheduler, Ticket};
 use haft_types::{Body, CallId, Event, QuestionId, Shape, ToolUse, TurnId};
 #[expect(deprecated, reason = "the revisions that are served have it")]
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, SetLevelRequestParams};
@@ -59,7 +59,7 @@ pub struct Server {
     structured: bool,
     /// The calls of the connection: those that conflict run in the order in which they came, but that
     /// none waits for a wait.
-    order: Arc<Order>,
+    order: Arc<Scheduler>,
     places: Places,
     calls: TaskTracker,
     unread: Level,
@@ -74,7 +74,7 @@ impl Server {
     /// A server that runs at most `concurrency` calls at once; others wait their turn.
     pub fn new(dispatcher: Arc<Dispatcher>, watch: Watch, concurrency: usize) -> Self {
         dispatcher.session.cancelled_are_unheard();
-        let order = Arc::new(Order::shared());
+        let order = Arc::new(Scheduler::shared());
         let (all, session) = (order.clone(), dispatcher.session.clone());
         let places = Arc::new(move || InTurn(Arc::new(all.turn()), session.next_call()));
         Self {
@@ -101,7 +101,7 @@ impl Server {
     }
 
     /// Waits until a call may start, or is cancelled; meanwhile the client hears that it waits.
-    async fn come(&self, turn: &Turn, request: &ToolUse, context: &RequestContext<RoleServer>) {
+    async fn come(&self, turn: &Ticket, request: &ToolUse, context: &RequestContext<RoleServer>) {
         let waits = async {
             let mut count = 0.0;
             let Some(token) = context.meta.get_progress_token() else { return };
@@ -116,7 +116,7 @@ impl Server {
         };
         tokio::select! {
             biased;
-            () = self.dispatcher.come(turn, request) => {}
+            () = self.dispatcher.ready(turn, request) => {}
             () = context.ct.cancelled() => {}
             () = self.stop.cancelled() => {}
             () = async { waits.await; std::future::pending().await } => {}
@@ -127,7 +127,7 @@ impl Server {
     async fn run(
         self,
         request: ToolUse,
-        turn: Arc<Turn>,
+        turn: Arc<Ticket>,
         context: RequestContext<RoleServer>,
     ) -> rmcp::model::CallToolResult {
         self.come(&turn, &request, &context).await;

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use haft_tool::Turn;
+use haft_tool::Ticket;
 use haft_types::CallId;
 use rmcp::{
     RoleServer,
@@ -59,7 +59,7 @@ pub(crate) struct RawArguments(pub String);
 
 /// The place of a call among those of its connection, and its name.
 #[derive(Clone)]
-pub(crate) struct InTurn(pub Arc<Turn>, pub CallId);
+pub(crate) struct InTurn(pub Arc<Ticket>, pub CallId);
 
 /// Gives each call its place, in the order in which they came.
 pub(crate) type Places = Arc<dyn Fn() -> InTurn + Send + Sync>;
@@ -524,7 +524,7 @@ mod tests {
 
     /// One call at a time.
     fn one() -> (usize, Places) {
-        let order = Arc::new(haft_tool::Order::default());
+        let order = Arc::new(haft_tool::Scheduler::default());
         (1, Arc::new(move || InTurn(Arc::new(order.turn()), CallId::nth(1))))
     }
 

@@ -18,9 +18,9 @@ use crate::{
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Gives the judged addresses, whatever name is asked for.
-struct Judged(Vec<SocketAddr>);
+struct GuardedResolver(Vec<SocketAddr>);
 
-impl Lookup for Judged {
+impl Lookup for GuardedResolver {
     fn resolve(&self, _: Name) -> Resolving {
         let addresses: Addrs = Box::new(self.0.clone().into_iter());
         Box::pin(std::future::ready(Ok(addresses)))
@@ -55,7 +55,7 @@ pub async fn post_direct(
         let host = Host::parse(address.host_str().unwrap_or_default()).map_err(refused)?;
         let port = address.port_or_known_default().unwrap_or(443);
         let judged = check(resolver, &host, port, &[]).await.map_err(refused)?;
-        client.dns_resolver(Judged(judged.addresses().to_vec()))
+        client.dns_resolver(GuardedResolver(judged.addresses().to_vec()))
     };
     let client = client.build().map_err(|error| NetError::Setup(error.to_string()))?;
     let request = client.post(address).headers(header_map(headers)?).body(body);
@@ -123,7 +123,7 @@ mod tests {
         assert!(error.contains("127.0.0.1: this machine itself"), "{error}");
         assert_eq!(*changes.0.lock().unwrap(), [public], "one look");
         // What the client asks for a name with is what was judged, whatever the name.
-        let judged = Judged(vec![SocketAddr::new(public, 80)]);
+        let judged = GuardedResolver(vec![SocketAddr::new(public, 80)]);
         let name = "elsewhere.example".parse().unwrap();
         let found: Vec<_> = judged.resolve(name).await.ok().unwrap().collect();
         assert_eq!(found, judged.0);

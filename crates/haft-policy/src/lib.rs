@@ -31,16 +31,16 @@ pub use crate::{
         chores::{Chore, own_file, proven},
         grants::Grants,
         restricted::RESTRICTED,
-        self_kill::Own,
+        self_kill::OwnProcesses,
     },
-    places::protected::{CREDENTIALS, PROTECTED, Spot},
+    places::protected::{CREDENTIALS, PROTECTED, ProtectedPath},
     rules::{
         rule::{Rule, RuleProblem, Rules, Scope, Verdict},
         tool_aliases::{ALIASES, own_name},
     },
     sandbox::{
-        read_mask::Veil,
-        scope::{Confinement, Walls, is_harmless, makes_file, unconfined},
+        read_mask::ReadMask,
+        scope::{Confinement, SandboxScope, is_harmless, makes_file, unconfined},
     },
 };
 

@@ -23,7 +23,7 @@ pub use crate::{
     attempts::Attempts,
     limits::{Guard, Level, Limits, Net, in_trees},
     probe::{Attack, Cell, Probe, probe},
-    restore::{Folders, Keeping, Kept, PutBack},
+    restore::{Folders, ProtectedState, RestoreOptions, Restored},
 };
 
 /// What the first process of a namespace calls itself.

@@ -24,7 +24,9 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Entered, Guard, Keeping, Kept, Level, Limits, Outside, PutBack, enter};
+use crate::{
+    Entered, Guard, Level, Limits, Outside, ProtectedState, RestoreOptions, Restored, enter,
+};
 
 /// Something that a confined program may try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -177,7 +179,7 @@ pub fn probe(
 ) -> Probe {
     let mut tried = || -> io::Result<(Vec<(Attack, Cell)>, bool)> {
         let world = World::new(folder)?;
-        let kept = Kept::look(&world.limits, Level::Landlock, Keeping::default());
+        let kept = ProtectedState::look(&world.limits, Level::Landlock, RestoreOptions::default());
         enter(level, &world.limits, Outside::default(), tell)?;
         let counts = counts(level);
         let of = |attack: Attack| {
@@ -186,7 +188,7 @@ pub fn probe(
             let put_back = || {
                 let back = kept.put_back();
                 let whole =
-                    |one: &PutBack| matches!(one, PutBack::Restored(..) | PutBack::Removed(..));
+                    |one: &Restored| matches!(one, Restored::Restored(..) | Restored::Removed(..));
                 back.len() >= DEEP && back.iter().all(whole)
             };
             let found = match done {

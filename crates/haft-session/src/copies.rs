@@ -36,7 +36,7 @@ pub struct Copies {
 
 /// What a killed process left; dropped, it is gone.
 #[derive(Debug)]
-pub struct Left {
+pub struct CrashLeftovers {
     /// Its copies.
     pub copies: Copies,
     /// What it put down beside them.
@@ -60,7 +60,7 @@ impl Copies {
     }
 
     /// What killed processes left; whoever asks holds the log of the session.
-    pub(crate) fn left(all: &Path) -> Result<Vec<Left>, SessionError> {
+    pub(crate) fn left(all: &Path) -> Result<Vec<CrashLeftovers>, SessionError> {
         let failed = |error| SessionError::io("read", all, error);
         let entries = match fs::read_dir(all) {
             // No folder, or none that can be one: nobody left anything there.
@@ -160,7 +160,7 @@ impl Drop for Copies {
     }
 }
 
-fn read(dir: &Path) -> io::Result<Left> {
+fn read(dir: &Path) -> io::Result<CrashLeftovers> {
     let (path, copies) = (dir.join("text"), dir.join("copies"));
     let len = files::regular(&copies)?.len();
     let data = files::regular(&path)?;
@@ -172,7 +172,7 @@ fn read(dir: &Path) -> io::Result<Left> {
     let (dir, used) = (dir.to_owned(), AtomicU64::new(len));
     let (text_file, stays) = (Mutex::new(text), AtomicBool::new(false));
     let copies = Copies { dir, file, text: text_file, quota: 0, used, stays };
-    Ok(Left { copies, text: fs::read(path)?, lived: data.modified()? })
+    Ok(CrashLeftovers { copies, text: fs::read(path)?, lived: data.modified()? })
 }
 
 #[cfg(test)]

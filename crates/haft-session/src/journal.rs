@@ -46,7 +46,7 @@ pub struct Journal {
 
 /// A journal that a killed process left.
 #[derive(Debug)]
-pub struct Left {
+pub struct CrashLeftovers {
     /// The session that keeps what the files held.
     pub session: SessionId,
     /// What was about to be done, in this order.
@@ -114,7 +114,7 @@ impl Journals {
     ///
     /// # Errors
     /// When the folder is there and cannot be listed.
-    pub fn left(&self) -> Result<(Vec<Left>, Vec<SessionError>), SessionError> {
+    pub fn left(&self) -> Result<(Vec<CrashLeftovers>, Vec<SessionError>), SessionError> {
         let failed = |error| SessionError::io("list", &self.dir, error);
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
@@ -156,7 +156,7 @@ impl Journal {
     }
 }
 
-impl Left {
+impl CrashLeftovers {
     /// Takes it away: what it speaks of is whole again.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ fn abandoned(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-fn read(path: &Path, file: File) -> io::Result<Left> {
+fn read(path: &Path, file: File) -> io::Result<CrashLeftovers> {
     let mut text = Vec::new();
     (&file).take(MAX).read_to_end(&mut text)?;
     let text: Text = serde_json::from_slice(&text)?;
@@ -201,7 +201,7 @@ fn read(path: &Path, file: File) -> io::Result<Left> {
     }
     let session = SessionId::parse(&text.session).map_err(io::Error::other)?;
     let journal = Journal { path: path.to_owned(), _file: file };
-    Ok(Left { session, receipts: text.receipts, journal })
+    Ok(CrashLeftovers { session, receipts: text.receipts, journal })
 }
 
 #[cfg(test)]

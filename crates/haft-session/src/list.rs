@@ -82,7 +82,7 @@ pub struct Listing {
 }
 
 /// A log that is there, before anything of it is read.
-struct Found {
+struct LogFile {
     id: SessionId,
     path: PathBuf,
     active: u64,
@@ -161,7 +161,7 @@ fn log_of(sessions: &Path, id: &SessionId) -> PathBuf {
     sessions.join(id.as_str()).join("log.jsonl")
 }
 
-fn by_activity(sessions: &Path, skipped: &mut Vec<Skipped>) -> Result<Vec<Found>, SessionError> {
+fn by_activity(sessions: &Path, skipped: &mut Vec<Skipped>) -> Result<Vec<LogFile>, SessionError> {
     let mut all = Vec::new();
     for id in ids(sessions)? {
         let path = log_of(sessions, &id);
@@ -170,7 +170,7 @@ fn by_activity(sessions: &Path, skipped: &mut Vec<Skipped>) -> Result<Vec<Found>
             Ok((modified, len)) => {
                 let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
                 let active = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-                all.push(Found { id, path, active, len });
+                all.push(LogFile { id, path, active, len });
             }
             Err(error) => skipped.push(Skipped { path, error }),
         }
@@ -205,8 +205,8 @@ struct Line<'a> {
     tool: Option<Value>,
 }
 
-fn head(found: Found) -> Result<SessionInfo, Skipped> {
-    let Found { id, path, active, len } = found;
+fn head(found: LogFile) -> Result<SessionInfo, Skipped> {
+    let LogFile { id, path, active, len } = found;
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) => return Err(Skipped { path, error }),

@@ -27,9 +27,9 @@ pub fn holder(file: &File) -> Option<String> {
 
 /// The files that are locked now, by whichever process.
 #[derive(Debug, Default)]
-pub(crate) struct Held(HashSet<String>);
+pub(crate) struct LockedFiles(HashSet<String>);
 
-impl Held {
+impl LockedFiles {
     pub(crate) fn now() -> Self {
         let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
         Self(locked(&locks).map(|(_, at)| at.to_owned()).collect())
@@ -77,9 +77,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert_eq!(holder(file.as_file()), None);
         let data = file.as_file().metadata().unwrap();
-        assert!(!Held::now().has(&data));
+        assert!(!LockedFiles::now().has(&data));
         file.as_file().lock().unwrap();
-        assert!(Held::now().has(&data));
+        assert!(LockedFiles::now().has(&data));
         let told = holder(&file.reopen().unwrap()).unwrap();
         let process = format!("process {} (", std::process::id());
         assert!(told.starts_with(&process) && told.len() < 100, "{told}");

@@ -21,7 +21,7 @@ use std::{
 use haft_types::{Blob, Hash};
 use tempfile::NamedTempFile;
 
-use crate::{Copies, SessionError, SessionId, copies::Left, files};
+use crate::{Copies, SessionError, SessionId, copies::CrashLeftovers, files};
 
 /// How many contents are brought to the disk at once.
 const SYNCED_AT_ONCE: usize = 16;
@@ -82,7 +82,7 @@ pub struct Reading {
 
 /// Keeps content from making room for other content, until it is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct PinGuard {
     of: PreImages,
     hash: Hash,
 }
@@ -97,7 +97,7 @@ pub struct Collected {
 }
 
 /// One kept file.
-struct Kept {
+struct StoredFile {
     path: PathBuf,
     len: u64,
     modified: SystemTime,
@@ -160,9 +160,9 @@ impl PreImages {
     }
 
     /// Sees to it that this content makes no room for other content while what is given lives.
-    pub fn hold(&self, hash: Hash) -> Held {
+    pub fn hold(&self, hash: Hash) -> PinGuard {
         *self.state().held.entry(hash).or_default() += 1;
-        Held { of: self.clone(), hash }
+        PinGuard { of: self.clone(), hash }
     }
 
     /// What is kept under a hash; none where nothing is.
@@ -231,7 +231,7 @@ impl PreImages {
     ///
     /// # Errors
     /// When it is there and cannot be read.
-    pub fn left(&self) -> Result<Vec<Left>, SessionError> {
+    pub fn left(&self) -> Result<Vec<CrashLeftovers>, SessionError> {
         Copies::left(&self.before())
     }
 
@@ -404,7 +404,7 @@ impl Read for Reading {
     }
 }
 
-impl Drop for Held {
+impl Drop for PinGuard {
     fn drop(&mut self) {
         let mut state = self.of.state();
         if let Some(count) = state.held.get_mut(&self.hash) {
@@ -442,7 +442,7 @@ fn copied(undo: &Path) -> u64 {
 }
 
 /// What is kept in a folder; what a killed process left unfinished is removed.
-fn kept(dir: &Path) -> Vec<Kept> {
+fn kept(dir: &Path) -> Vec<StoredFile> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let mut all = Vec::new();
     for entry in entries.flatten() {
@@ -459,12 +459,12 @@ fn kept(dir: &Path) -> Vec<Kept> {
             }
             continue;
         }
-        all.push(Kept { path, len: data.len(), modified });
+        all.push(StoredFile { path, len: data.len(), modified });
     }
     all
 }
 
-fn total(all: &[Kept]) -> u64 {
+fn total(all: &[StoredFile]) -> u64 {
     all.iter().map(|kept| kept.len).sum()
 }
 

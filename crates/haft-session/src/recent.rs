@@ -13,7 +13,7 @@ use std::{
 use haft_types::{Body, Event, HostPath};
 use serde::Deserialize;
 
-use crate::{Blobs, SessionId, files, large_values, list, lock_owner::Held, read::Lines};
+use crate::{Blobs, SessionId, files, large_values, list, lock_owner::LockedFiles, read::Lines};
 
 /// The most bytes of a log that are read.
 const TAIL_MAX: u64 = 4 << 20;
@@ -50,7 +50,7 @@ pub(crate) fn lately(sessions: &Path, mine: &SessionId, since: u64) -> Vec<Latel
     if ids.is_empty() {
         return Vec::new();
     }
-    let held = Held::now();
+    let held = LockedFiles::now();
     // The clock of files goes on in steps.
     let since = UNIX_EPOCH + Duration::from_millis(since) - STEP;
     ids.into_iter()

@@ -14,8 +14,8 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{FileKind, Host, ListHow, Local, Lookup, Memory, Outs};
 use haft_policy::{Anchors, Grants, Mode, Policy, Rules, Scope, Verdict};
 use haft_tool::{
-    AnyTool, Broker, Conversation, Dispatcher, Events, Forbids, Judge, MemoryBlobs, RecordError,
-    Registry, Session, Settings, Undo, UndoError, standard,
+    AnyTool, Broker, Conversation, DenyFilter, Dispatcher, Events, MemoryBlobs, Permissions,
+    RecordError, Registry, Session, Settings, Undo, UndoError, standard,
 };
 use haft_types::{
     AgentPath, Body, EntryKind, Env, Follow, HostPath, Outcome, Place, Receipt, Reply, Style,
@@ -164,7 +164,7 @@ impl World {
             home: host.home().clone(),
             state: Vec::new(),
         };
-        let judge = Judge {
+        let judge = Permissions {
             policy: Policy::new(&Rules::default(), anchors),
             mode: Mode::Bypass,
             grants: Grants::default(),
@@ -201,13 +201,13 @@ impl World {
 
     /// Changes how much is asked.
     pub fn mode(&self, mode: Mode) {
-        self.session.rejudge(|judge| judge.mode = mode);
+        self.session.set_permissions(|judge| judge.mode = mode);
     }
 
     /// Adds a rule, as a person writes it: `Read(secret.txt)`.
     pub fn rule(&self, verdict: Verdict, text: &str) {
         let rules = Rules::default().with(verdict, Scope::User, text);
-        self.session.rejudge(|judge| judge.policy.extend(&rules));
+        self.session.set_permissions(|judge| judge.policy.extend(&rules));
     }
 
     /// Answers the next questions in this order; further ones as if nobody were there.
@@ -235,7 +235,7 @@ impl World {
         &self,
         oldest_first: &[Receipt],
         force: bool,
-        forbids: Forbids<'_>,
+        forbids: DenyFilter<'_>,
     ) -> Result<Vec<Receipt>, UndoError> {
         let newest_first: Vec<Receipt> = oldest_first.iter().rev().cloned().collect();
         let (queues, pre_images) = (&self.session.queues, self.session.pre_images());

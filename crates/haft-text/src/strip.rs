@@ -59,12 +59,12 @@ pub struct Stripper {
     /// Whether the beginning of the open line is already written.
     written: bool,
     bidi: bool,
-    string: Held,
+    string: OpenString,
 }
 
 /// A string whose end has not come.
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct OpenString {
     /// What stands for the characters that began it.
     sign: &'static str,
     /// Its first line, up to [`LINE_LIMIT`], and all that follows.
@@ -75,7 +75,7 @@ struct Held {
     line_end: Option<usize>,
 }
 
-impl Held {
+impl OpenString {
     const fn new() -> Self {
         Self { sign: "", text: String::new(), omitted: 0, line_end: None }
     }
@@ -122,7 +122,7 @@ impl Stripper {
             returned: Returned::Never,
             written: false,
             bidi: false,
-            string: Held::new(),
+            string: OpenString::new(),
         }
     }
 
@@ -226,7 +226,7 @@ impl Stripper {
             State::Escape => self.escape(character, out),
             State::StringEscape => {
                 if character == '\\' {
-                    self.string = Held::new();
+                    self.string = OpenString::new();
                 } else {
                     self.give_back(out);
                 }
@@ -261,7 +261,7 @@ impl Stripper {
 
     /// Begins a string, of which the sign stands for what began it.
     fn begin(&mut self, state: State, sign: &'static str) {
-        (self.state, self.string) = (state, Held { sign, ..Held::new() });
+        (self.state, self.string) = (state, OpenString { sign, ..OpenString::new() });
     }
 
     /// A character within a string, behind as many.
@@ -278,7 +278,7 @@ impl Stripper {
 
     /// Ends a string, which goes.
     fn end(&mut self) {
-        (self.state, self.string) = (State::Ground, Held::new());
+        (self.state, self.string) = (State::Ground, OpenString::new());
     }
 
     /// Takes a string whose end does not come for output; so is the character behind it.

@@ -10,7 +10,7 @@ use std::{
 use haft_host::{Host, Local, Outs};
 use haft_policy::{Anchors, Grants, Mode, Policy, Rules, Scope, Verdict};
 use haft_tool::{
-    AnyTool, Conversation, Cx, Discard, Dispatcher, Judge, MemoryBlobs, Registry, Session,
+    AnyTool, Conversation, Cx, Discard, Dispatcher, MemoryBlobs, Permissions, Registry, Session,
     Settings, Tool, standard,
 };
 use haft_types::{
@@ -70,8 +70,11 @@ fn dispatcher(root: HostPath) -> Dispatcher {
         .with(Verdict::Deny, Scope::User, "Read(secrets/**)")
         .with(Verdict::Deny, Scope::User, "Read(.env)")
         .with(Verdict::Allow, Scope::User, "Bash(make:*)");
-    let judge =
-        Judge { policy: Policy::new(&rules, anchors), mode: Mode::Ask, grants: Grants::default() };
+    let judge = Permissions {
+        policy: Policy::new(&rules, anchors),
+        mode: Mode::Ask,
+        grants: Grants::default(),
+    };
     let (blobs, outs) = (Arc::new(MemoryBlobs::default()), Arc::new(Outs::in_memory(1 << 20)));
     let tools: Vec<Arc<dyn AnyTool>> = vec![Arc::new(Look)];
     let place = Place {

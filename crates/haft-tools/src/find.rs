@@ -7,7 +7,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::ControlFlow};
 
-use haft_host::{FindQuery, Found, Skipped};
+use haft_host::{FindQuery, NameMatch, Skipped};
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
     Budget, Cut, CutBy, Detail, Entry, EntryKind, Env, HostPath, Kind, Loading, Outcome, Place,
@@ -184,7 +184,7 @@ impl Names {
         }
     }
 
-    fn take(&mut self, found: Found) -> ControlFlow<()> {
+    fn take(&mut self, found: NameMatch) -> ControlFlow<()> {
         self.seen += 1;
         if self.sort == Sort::Mtime {
             self.newest.push(ByTime((Reverse(found.modified), found.path, found.kind)));

@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use haft_text::{secrets::placeholders, spoofed_messages};
-use haft_tool::{Cx, Ended, Job as Running, Jobs, Said, Test, Tool, schema_of};
+use haft_tool::{Cx, Ended, Job as Running, Jobs, OutputPart, Test, Tool, schema_of};
 use haft_types::{
     Access, Budget, Cell, Detail, Env, JobEnd, Kind, Loading, Outcome, Place, Plan, Shape, Status,
     Target, ToolError, ToolSpec,
@@ -162,9 +162,9 @@ impl JobData {
 
 /// How far a conversation has seen the output of each job: its mark, and bytes as they came.
 #[derive(Default)]
-struct Looks(Mutex<HashMap<String, (u64, u64)>>);
+struct LastRead(Mutex<HashMap<String, (u64, u64)>>);
 
-impl Looks {
+impl LastRead {
     fn of(&self, job: &Running) -> (u64, u64) {
         let looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         looks.get(job.id()).copied().unwrap_or_default()
@@ -234,7 +234,7 @@ impl Tool for Job {
             return Ok(list(&jobs, cx));
         }
         let job = jobs.find(input.job.as_deref().filter(|job| !job.trim().is_empty()))?;
-        let looks = cx.conversation().map.get::<Looks>();
+        let looks = cx.conversation().map.get::<LastRead>();
         let (seen, seen_bytes) = looks.of(&job);
         let since = input.since.unwrap_or(seen);
         if since > job.mark() {
@@ -252,7 +252,7 @@ impl Tool for Job {
             }
             Action::Stop => stop(&job, cx, &mut answer).await,
         }
-        answer.notes.extend(job.tell().await);
+        answer.notes.extend(job.take_notices().await);
         // Looked at first: all that an ended one said is there.
         let end = job.end();
         // What was typed is answered later; the answer is another look.
@@ -590,7 +590,7 @@ impl Answer {
         self,
         (job, end): (&Running, Option<Ended>),
         since: u64,
-        said: Option<Said>,
+        said: Option<OutputPart>,
         cx: &Cx,
     ) -> Outcome {
         let (mut notes, mut data) = (Vec::new(), Data::default());
@@ -617,7 +617,7 @@ impl Answer {
         if let Some(ended) = &end {
             notes.extend(ended.notes.iter().cloned());
             if data.output.is_some() && cx.agent() == job.agent() {
-                job.told();
+                job.mark_seen();
             }
         }
         let shown = for_people(&text);

@@ -132,7 +132,7 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
     if let Some(("edit", rest)) = arguments.split_first().map(|(word, rest)| (&**word, rest)) {
         return edit::run(project, rest);
     }
-    let Asked { profile, binary, wanted } = parse(arguments)?;
+    let BenchOptions { profile, binary, wanted } = parse(arguments)?;
     let haft = match binary {
         Some(binary) => binary,
         None => build(project, profile.as_deref().unwrap_or(PUBLISHED))?,
@@ -167,7 +167,7 @@ fn machine() -> String {
 }
 
 /// What the command line asks for.
-struct Asked {
+struct BenchOptions {
     /// What to build with, or what the given binary is said to be built with.
     profile: Option<String>,
     /// A binary that is measured as it is, instead of one that is built.
@@ -175,7 +175,7 @@ struct Asked {
     wanted: Vec<&'static Figure>,
 }
 
-fn parse(arguments: &[String]) -> Result<Asked> {
+fn parse(arguments: &[String]) -> Result<BenchOptions> {
     let (mut profile, mut binary) = (None, None);
     let mut wanted = Vec::new();
     let mut words = arguments.iter();
@@ -214,7 +214,7 @@ fn parse(arguments: &[String]) -> Result<Asked> {
     if binary.is_none() && profile.is_none() {
         profile = Some(PUBLISHED.to_owned());
     }
-    Ok(Asked { profile, binary, wanted })
+    Ok(BenchOptions { profile, binary, wanted })
 }
 
 fn find(name: &str) -> Result<&'static Figure> {
@@ -276,10 +276,10 @@ mod tests {
 
     #[test]
     fn without_names_all_figures_are_measured_from_the_published_build() {
-        let Asked { profile, binary, wanted } = parse(&[]).unwrap();
+        let BenchOptions { profile, binary, wanted } = parse(&[]).unwrap();
         assert_eq!((profile.as_deref(), wanted.len()), (Some("dist"), FIGURES.len()));
         assert_eq!(binary, None);
-        let Asked { profile, wanted, .. } =
+        let BenchOptions { profile, wanted, .. } =
             parse(&words("--profile dev --only process-start")).unwrap();
         assert_eq!((profile.as_deref(), wanted[0].name), (Some("dev"), "process-start"));
         assert_eq!(parse(&words("--binary /proc/self/exe")).unwrap().profile, None);

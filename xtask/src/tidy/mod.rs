@@ -6,9 +6,11 @@
 
 mod crates;
 mod documents;
+mod filters;
 mod imports;
 mod licences;
 mod lists;
+mod names;
 mod sizes;
 mod source;
 mod tree;
@@ -42,6 +44,8 @@ const RULES: &[Rule] = &[
     Rule { name: "environment", check: lists::environment },
     Rule { name: "documents", check: documents::check },
     Rule { name: "words", check: words::check },
+    Rule { name: "vague-names", check: names::check },
+    Rule { name: "test-filters", check: filters::check },
 ];
 
 /// A place that breaks a rule.

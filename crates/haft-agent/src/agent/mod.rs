@@ -24,15 +24,15 @@ use haft_types::{
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use self::talk_hooks::{Waiting, come};
+use self::talk_hooks::{Waiting, finished};
 pub use self::{
     queue::unsent,
     talk_hooks::{PromptSaid, TalkHooks},
 };
 use crate::{
-    Action, Bus, Input, Machine, Words,
+    Action, Bus, Input, Machine, QueuedMessage,
     answer::Answer,
-    calls::{Batch, Runner, panic_text},
+    calls::{Batch, CallRunner, panic_text},
     early_calls::Early,
     text_calls,
 };
@@ -80,7 +80,7 @@ pub struct Limits {
 }
 
 /// What an agent is made of.
-pub struct Setup {
+pub struct AgentConfig {
     /// Takes calls through the tool layer.
     pub dispatcher: Arc<Dispatcher>,
     /// Gives answers.
@@ -149,7 +149,7 @@ struct Streaming {
 
 /// One agent at work.
 pub struct Agent {
-    setup: Setup,
+    setup: AgentConfig,
     machine: Machine,
     fold: Arc<Mutex<Fold>>,
     encoded: Vec<Encoded>,
@@ -166,7 +166,7 @@ pub struct Agent {
     /// Why words of this turn could not be kept; nothing is asked without them.
     unsaid: Option<RecordError>,
     /// What is said once hooks have seen it.
-    unheard: Vec<Words>,
+    unheard: Vec<QueuedMessage>,
     /// Lines of the person that wait, as the log has them.
     queued: Vec<String>,
     /// What is waited for from hooks.
@@ -182,11 +182,11 @@ pub struct Agent {
 
 impl Agent {
     /// Starts an agent; it waits for its first input.
-    pub fn start(mut setup: Setup) -> Handle {
+    pub fn start(mut setup: AgentConfig) -> Handle {
         let (inputs, received) = mpsc::unbounded_channel();
         let (batches, waiting) = mpsc::unbounded_channel();
         let (done, ended) = mpsc::unbounded_channel();
-        let runner = Runner {
+        let runner = CallRunner {
             dispatcher: setup.dispatcher.clone(),
             bus: setup.bus.clone(),
             most: setup.concurrency.max(1),
@@ -243,7 +243,7 @@ impl Agent {
         );
         let ended = Body::TurnEnded { end: TurnEnd::Failed { error }, usage: Usage::default() };
         if bus.emit(&agent, turn, ended.clone()).is_err() {
-            bus.tell(&agent, turn, ended);
+            bus.broadcast(&agent, turn, ended);
         }
     }
 
@@ -268,12 +268,12 @@ impl Agent {
                 }
                 () = self.closing.cancelled(), if !inputs.is_closed() => inputs.close(),
                 Some(id) = ended.recv() => self.step(Input::CallDone { id }).await,
-                came = come(&mut self.waiting) => self.came(came).await,
+                came = finished(&mut self.waiting) => self.came(came).await,
                 came = next(&mut self.answer) => match came {
-                    Came::Looked(call, harmless) => {
+                    AnswerStep::Looked(call, harmless) => {
                         self.step(Input::CallReady { call, harmless }).await;
                     }
-                    Came::Delta(delta) => self.delta(delta).await,
+                    AnswerStep::Delta(delta) => self.delta(delta).await,
                 },
                 () = at(flush) => {
                     let body = self.answer.as_mut().and_then(|now| now.answer.flush());
@@ -296,7 +296,7 @@ impl Agent {
     /// Shows what must be seen even when it cannot be kept.
     fn emit_or_tell(&self, body: Body) {
         if self.emit(body.clone()).is_err() {
-            self.setup.bus.tell(&self.setup.dispatcher.agent, self.turn, body);
+            self.setup.bus.broadcast(&self.setup.dispatcher.agent, self.turn, body);
         }
     }
 
@@ -344,7 +344,7 @@ impl Agent {
         None
     }
 
-    fn say(&mut self, words: Words) {
+    fn say(&mut self, words: QueuedMessage) {
         let body = Body::User { from: words.from, parts: words.parts.clone() };
         let kept = self.setup.bus.keep().and_then(|()| self.emit(body));
         if let Err(error) = kept {
@@ -360,7 +360,7 @@ impl Agent {
     async fn end_turn(&mut self, end: TurnEnd) {
         self.stopping_since = None;
         if let Err(error) = self.setup.bus.sync().await {
-            self.setup.bus.tell(&self.setup.dispatcher.agent, self.turn, notice(&error));
+            self.setup.bus.broadcast(&self.setup.dispatcher.agent, self.turn, notice(&error));
         }
         self.emit_or_tell(Body::TurnEnded { end, usage: self.usage });
     }
@@ -417,7 +417,7 @@ impl Agent {
             self.emit(Body::Notice { level: Level::Error, text })?;
         }
         if let Some(cause) = self.setup.cause {
-            let Setup { pinned, before, .. } = &self.setup;
+            let AgentConfig { pinned, before, .. } = &self.setup;
             let at_byte = before.as_ref().and_then(|before| before.differs_at(pinned));
             let Pinned { system, tools } = pinned.clone();
             self.emit(Body::Break { cause, at_byte })?;
@@ -433,7 +433,7 @@ impl Agent {
         for job in session.map.get::<Jobs>().unreported(agent) {
             let (from, parts) = (From::Job(job.id().to_owned()), vec![Part::text(job.report())]);
             self.emit(Body::User { from, parts })?;
-            job.told();
+            job.mark_seen();
         }
         Ok(())
     }
@@ -455,7 +455,7 @@ impl Agent {
         }
         self.setup.dispatcher.conversation.results_stand(revision);
         // Without the lock: images come from the disk, and every event waits for the fold.
-        let Setup { provider, target, bus, .. } = &self.setup;
+        let AgentConfig { provider, target, bus, .. } = &self.setup;
         self.encoded.extend(new.iter().map(|message| provider.encode(message, target, bus)));
     }
 
@@ -547,7 +547,11 @@ impl Agent {
         self.emit_or_tell(Body::Notice { level: Level::Warning, text });
         if !told {
             let parts = vec![Part::text(text_calls::FOR_MODEL)];
-            self.step(Input::Notice { words: Words { from: From::Haft, parts }, wake: true }).await;
+            self.step(Input::Notice {
+                words: QueuedMessage { from: From::Haft, parts },
+                wake: true,
+            })
+            .await;
         }
     }
 
@@ -602,22 +606,22 @@ impl Drop for Agent {
 }
 
 /// What came of an answer.
-enum Came {
+enum AnswerStep {
     Delta(Option<Result<Delta, LlmError>>),
     /// One of its calls, and whether it may start at once.
     Looked(ToolUse, bool),
 }
 
 /// What comes next of the answer; nothing, while none streams in.
-async fn next(answer: &mut Option<Streaming>) -> Came {
+async fn next(answer: &mut Option<Streaming>) -> AnswerStep {
     let Some(Streaming { stream, early, .. }) = answer else {
         return std::future::pending().await;
     };
-    let Some(early) = early else { return Came::Delta(stream.next().await) };
+    let Some(early) = early else { return AnswerStep::Delta(stream.next().await) };
     tokio::select! {
         biased;
-        (call, harmless) = early.next() => Came::Looked(call, harmless),
-        delta = stream.next() => Came::Delta(delta),
+        (call, harmless) = early.next() => AnswerStep::Looked(call, harmless),
+        delta = stream.next() => AnswerStep::Delta(delta),
     }
 }
 

@@ -13,7 +13,7 @@ use haft_llm::LlmError;
 use haft_types::{Body, From, Level, Message, Part, Stop};
 
 use super::{Agent, text_of};
-use crate::{Input, Words};
+use crate::{Input, QueuedMessage};
 
 /// How often hooks may let one turn go on.
 const MOST_CONTINUED: u32 = 8;
@@ -49,22 +49,22 @@ pub(super) enum Waiting {
 }
 
 /// What came of it.
-pub(super) enum Came {
+pub(super) enum HookResult {
     Prompts(Vec<PromptSaid>),
     Stop(Option<String>),
 }
 
 /// Waits for the hooks; for ever where none are asked.
-pub(super) async fn come(waiting: &mut Option<Waiting>) -> Came {
+pub(super) async fn finished(waiting: &mut Option<Waiting>) -> HookResult {
     match waiting {
         None => std::future::pending().await,
-        Some(Waiting::Prompts(prompts)) => Came::Prompts(prompts.await),
-        Some(Waiting::Stop(stop)) => Came::Stop(stop.await),
+        Some(Waiting::Prompts(prompts)) => HookResult::Prompts(prompts.await),
+        Some(Waiting::Stop(stop)) => HookResult::Stop(stop.await),
     }
 }
 
 /// Whether words are those of the person.
-fn is_spoken(words: &Words) -> bool {
+fn is_spoken(words: &QueuedMessage) -> bool {
     matches!(words.from, From::Person | From::Steer)
 }
 
@@ -82,7 +82,7 @@ impl Agent {
             self.say_all();
             return self.ask();
         }
-        let ask = |words: &Words| {
+        let ask = |words: &QueuedMessage| {
             if is_spoken(words) {
                 hooks.clone().prompt(text_of(&words.parts))
             } else {
@@ -112,10 +112,10 @@ impl Agent {
     }
 
     /// Takes what hooks said.
-    pub(super) async fn came(&mut self, came: Came) {
+    pub(super) async fn came(&mut self, came: HookResult) {
         self.waiting = None;
         match came {
-            Came::Prompts(said) => {
+            HookResult::Prompts(said) => {
                 let input = match self.heard(said) {
                     Some(error) => Some(Input::AnswerCut { error, calls: Vec::new() }),
                     None => self.ask(),
@@ -124,11 +124,11 @@ impl Agent {
                     self.step(input).await;
                 }
             }
-            Came::Stop(reason) => {
+            HookResult::Stop(reason) => {
                 if let Some(reason) = reason {
                     self.continued += 1;
                     let from = From::Hook("Stop".to_owned());
-                    let words = Words { from, parts: vec![Part::text(reason)] };
+                    let words = QueuedMessage { from, parts: vec![Part::text(reason)] };
                     self.step(Input::Notice { words, wake: true }).await;
                 }
                 let (stop, calls) = (Stop::EndTurn, Vec::new());
@@ -154,7 +154,7 @@ impl Agent {
             self.say(words);
             for text in said.context {
                 let from = From::Hook("UserPromptSubmit".to_owned());
-                self.say(Words { from, parts: vec![Part::text(text)] });
+                self.say(QueuedMessage { from, parts: vec![Part::text(text)] });
             }
         }
         ended

@@ -25,7 +25,7 @@ pub enum When {
 
 /// Words that wait for their time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Words {
+pub struct QueuedMessage {
     /// Who says them.
     pub from: From,
     /// What is said.
@@ -71,7 +71,7 @@ pub enum Input {
     /// A job, hook or haft itself has something to say.
     Notice {
         /// The words.
-        words: Words,
+        words: QueuedMessage,
         /// True asks the model for it, in a turn of its own where none runs; false lets it go along
         /// with the next request.
         wake: bool,
@@ -98,7 +98,7 @@ pub enum Action {
     /// A turn begins with what is said next.
     TurnBegan,
     /// Put these words into the conversation.
-    Say(Words),
+    Say(QueuedMessage),
     /// Ask the model, with everything said so far.
     Ask,
     /// Start these calls; plan, partition and run them in order. Each is reported once.
@@ -157,9 +157,9 @@ pub struct Machine {
     /// How many of them were not started.
     waiting: usize,
     /// Notices for which nobody is asked: they go along with the next request.
-    notes: VecDeque<Words>,
-    steer: VecDeque<Words>,
-    later: VecDeque<Words>,
+    notes: VecDeque<QueuedMessage>,
+    steer: VecDeque<QueuedMessage>,
+    later: VecDeque<QueuedMessage>,
     limit: Option<String>,
     /// How often the answer was paused since anything else came.
     pauses: u32,
@@ -214,25 +214,25 @@ impl Machine {
     }
 
     /// Words that wait, for the front end: those for the next request, then those for later turns.
-    pub fn queued(&self) -> impl Iterator<Item = &Words> {
+    pub fn queued(&self) -> impl Iterator<Item = &QueuedMessage> {
         self.notes.iter().chain(&self.steer).chain(&self.later)
     }
 
     fn said(&mut self, when: When, parts: Vec<Part>) -> Vec<Action> {
         match (&self.state, when) {
-            (State::Idle, _) => self.begin(Words { from: From::Person, parts }),
+            (State::Idle, _) => self.begin(QueuedMessage { from: From::Person, parts }),
             (State::Stopping { .. }, _) | (_, When::FollowUp) => {
-                self.later.push_back(Words { from: From::Person, parts });
+                self.later.push_back(QueuedMessage { from: From::Person, parts });
                 Vec::new()
             }
             (_, When::Steer) => {
-                self.steer.push_back(Words { from: From::Steer, parts });
+                self.steer.push_back(QueuedMessage { from: From::Steer, parts });
                 Vec::new()
             }
         }
     }
 
-    fn notice(&mut self, words: Words, wake: bool) -> Vec<Action> {
+    fn notice(&mut self, words: QueuedMessage, wake: bool) -> Vec<Action> {
         if self.state == State::Idle && wake {
             return self.begin(words);
         }
@@ -246,7 +246,7 @@ impl Machine {
         self.notes.drain(..).chain(self.steer.drain(..)).map(Action::Say)
     }
 
-    fn begin(&mut self, words: Words) -> Vec<Action> {
+    fn begin(&mut self, words: QueuedMessage) -> Vec<Action> {
         (self.limit, self.pauses) = (None, 0);
         self.known.clear();
         let mut actions = vec![Action::TurnBegan];
@@ -453,7 +453,7 @@ impl Machine {
         self.state = State::Idle;
         if !matches!(end, TurnEnd::Done { .. }) {
             // Steering was meant for the turn that is no more: the person decides about it.
-            let mine = |words: &Words| words.from == From::Steer;
+            let mine = |words: &QueuedMessage| words.from == From::Steer;
             let (back, keep): (VecDeque<_>, VecDeque<_>) = self.steer.drain(..).partition(mine);
             self.steer = keep;
             actions.extend(back.into_iter().map(|words| Action::GiveBack(words.parts)));

@@ -36,7 +36,7 @@ fn a_turn_asks_runs_asks_and_rests() {
 #[test]
 fn a_notice_for_which_nobody_is_woken_goes_along_with_the_next_request() {
     let mut machine = Machine::default();
-    let words = |text: &str| Words { from: From::Haft, parts: vec![text.into()] };
+    let words = |text: &str| QueuedMessage { from: From::Haft, parts: vec![text.into()] };
     let notice = |text, wake| Input::Notice { words: words(text), wake };
     assert_eq!(machine.step(notice("early", false)), []);
     let began = machine.step(user("go"));

@@ -214,7 +214,7 @@ fn what_cannot_be_kept_is_not_shown_but_may_be_told() {
     let error = bus.emit(&AgentPath::default(), TurnId(1), notice("lost")).unwrap_err();
     assert!(error.to_string().contains("sessions"), "{error}");
     emit(&bus, output(1));
-    bus.tell(&AgentPath::default(), TurnId(1), notice("told"));
+    bus.broadcast(&AgentPath::default(), TurnId(1), notice("told"));
     assert_eq!(rest(&mut feed), [output(1), notice("told")]);
 }
 

@@ -72,7 +72,8 @@ async fn no_more_calls_run_at_once_than_are_allowed() {
         answer.extend([Step::Waits(pause), ends(Stop::ToolUse)]);
         let model = Scripted::new([answer, is_done("fine")]);
         let mut world = World::new();
-        let handle = Agent::start(haft_agent::Setup { concurrency: 2, ..world.setup(&model) });
+        let handle =
+            Agent::start(haft_agent::AgentConfig { concurrency: 2, ..world.setup(&model) });
         assert_eq!(world.turn(&handle, "go").await.1, done());
         let (mut running, mut most) = (0, 0);
         for line in world.did() {
@@ -191,7 +192,7 @@ async fn limits_end_a_turn_once_its_calls_have_their_results() {
     ] {
         let model = Scripted::new([asks(), asks(), asks(), asks()]);
         let mut world = World::new();
-        let handle = Agent::start(haft_agent::Setup { limits, ..world.setup(&model) });
+        let handle = Agent::start(haft_agent::AgentConfig { limits, ..world.setup(&model) });
         let (seen, end) = world.turn(&handle, "go").await;
         assert!(matches!(end, TurnEnd::Limit { .. }), "{end:?}");
         assert_eq!((model.asked(), ended(&seen).len()), (requests, requests));
@@ -211,7 +212,7 @@ async fn a_token_limit_holds_also_where_nothing_has_to_run() {
     let model = Scripted::new([vec![cut, ends(Stop::Length)], is_done("too much")]);
     let mut world = World::new();
     let limits = Limits { output_tokens: Some(5), steps: None };
-    let handle = Agent::start(haft_agent::Setup { limits, ..world.setup(&model) });
+    let handle = Agent::start(haft_agent::AgentConfig { limits, ..world.setup(&model) });
     let (_, end) = world.turn(&handle, "go").await;
     assert!(matches!(end, TurnEnd::Limit { .. }), "{end:?}");
     assert_eq!(model.asked(), 1);
@@ -310,7 +311,7 @@ async fn a_resumed_session_sends_what_the_live_one_would_have_sent() {
         for event in &events {
             fold.push(event);
         }
-        Agent::start(haft_agent::Setup { fold, cause: None, ..world.setup(model) })
+        Agent::start(haft_agent::AgentConfig { fold, cause: None, ..world.setup(model) })
     };
     let handle = resume(&next);
     assert_eq!(world.turn(&handle, "more").await.1, done());
@@ -381,7 +382,7 @@ async fn the_script_provider_drives_a_turn() {
     let mut world = World::new();
     let setup = world.setup(&Scripted::new([]));
     let handle =
-        Agent::start(haft_agent::Setup { provider: std::sync::Arc::new(provider), ..setup });
+        Agent::start(haft_agent::AgentConfig { provider: std::sync::Arc::new(provider), ..setup });
     let (seen, end) = world.turn(&handle, "go").await;
     assert_eq!((end, ended(&seen).len()), (done(), 1));
     let Some(Body::TurnEnded { usage, .. }) = seen.last() else { panic!("no end") };
@@ -449,7 +450,7 @@ async fn events_do_not_wait_while_messages_are_encoded() {
     let mut world = World::new();
     let setup = world.setup(&model);
     let provider = std::sync::Arc::new(Chatty(model, world.bus.clone()));
-    let handle = Agent::start(haft_agent::Setup { provider, ..setup });
+    let handle = Agent::start(haft_agent::AgentConfig { provider, ..setup });
     let (seen, end) = world.turn(&handle, "go").await;
     assert_eq!(end, done());
     let meanwhile = |b: &Body| matches!(b, Body::Notice { text, .. } if text == "meanwhile");

@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::FutureExt as _;
-use haft_agent::{Agent, Setup};
+use haft_agent::{Agent, AgentConfig};
 use haft_host::{Host, Memory};
 use haft_testkit::slow::{Look, Slow};
 use haft_tool::Dispatcher;
@@ -43,7 +43,7 @@ async fn an_interrupt_does_not_wait_for_a_file_system() {
     ]);
     let mut world = World::new();
     let dispatcher = Dispatcher { host: stuck().0, ..(*world.dispatcher).clone() };
-    let setup = Setup { dispatcher: Arc::new(dispatcher), ..world.setup(&model) };
+    let setup = AgentConfig { dispatcher: Arc::new(dispatcher), ..world.setup(&model) };
     let handle = Agent::start(setup);
     assert!(handle.send(say("go")));
     let call = |body: &Body| matches!(body, Body::AnswerPart { part: Part::Call(_), .. });
@@ -76,7 +76,7 @@ async fn text_streams_on_while_a_file_system_is_stuck_and_the_call_starts_early_
     let mut world = World::new();
     let (host, stuck) = stuck();
     let dispatcher = Dispatcher { host, ..(*world.dispatcher).clone() };
-    let setup = Setup { dispatcher: Arc::new(dispatcher), ..world.setup(&model) };
+    let setup = AgentConfig { dispatcher: Arc::new(dispatcher), ..world.setup(&model) };
     let handle = Agent::start(setup);
     // Shorter than the look at a call may take before it is given up.
     tokio::spawn(async move {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use haft_agent::{Action, Input, Machine, When, Words};
+use haft_agent::{Action, Input, Machine, QueuedMessage, When};
 use haft_types::{CallId, From, Part, QuestionId, Reply, Stop, ToolUse, TurnEnd};
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
@@ -219,7 +219,7 @@ impl Driver {
                 self.tell(Input::User { when, parts });
             }
             Chance::Notice(wake) => {
-                let words = Words { from: From::Haft, parts: self.say() };
+                let words = QueuedMessage { from: From::Haft, parts: self.say() };
                 self.tell(Input::Notice { words, wake: *wake });
             }
             Chance::Ready { harmless, again } => self.ready(*harmless, *again),

@@ -8,12 +8,12 @@ use haft_types::{Env, Guideline, Kind, Outcome, ToolError, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-struct Named(ToolSpec);
+struct NamedTool(ToolSpec);
 
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-impl Tool for Named {
+impl Tool for NamedTool {
     type Input = Nothing;
 
     fn spec(&self, _: &Env) -> ToolSpec {
@@ -55,7 +55,7 @@ fn set(names: &[&str]) -> ToolSet {
     let tools: Vec<Arc<dyn AnyTool>> = all()
         .into_iter()
         .filter(|spec| names.contains(&&*spec.name))
-        .map(|spec| Arc::new(Named(spec)) as Arc<dyn AnyTool>)
+        .map(|spec| Arc::new(NamedTool(spec)) as Arc<dyn AnyTool>)
         .collect();
     Registry::default().source(tools).assemble(&Env::default())
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
-use haft_agent::{Agent, Bus, Feed, Handle, Input, Limits, Pinned, Setup, When};
+use haft_agent::{Agent, AgentConfig, Bus, Feed, Handle, Input, Limits, Pinned, When};
 use haft_host::{Memory, Outs};
 use haft_llm::{
     Answer, Blobs, Delta, Encoded, LlmError, Provider, Request, Target as Model, Wire as _,
@@ -17,7 +17,7 @@ use haft_llm::{
 use haft_policy::{Anchors, Grants, Mode, Policy, Rules};
 use haft_session::{Fold, SessionId, Store, Syncer};
 use haft_tool::{
-    AnyTool, Conversation, Cx, Dispatcher, Judge, Registry, Session, Settings, Tool, ToolSet,
+    AnyTool, Conversation, Cx, Dispatcher, Permissions, Registry, Session, Settings, Tool, ToolSet,
     standard,
 };
 use haft_types::{
@@ -242,7 +242,7 @@ impl World {
         let id = log.session().clone();
         let syncer = log.syncer().clone();
         let bus = Bus::new(log, || 7);
-        let judge = Judge { policy: policy(), mode, grants: Grants::default() };
+        let judge = Permissions { policy: policy(), mode, grants: Grants::default() };
         let outs = Arc::new(Outs::in_memory(1 << 20));
         let (events, blobs) = (Arc::new(bus.clone()), Arc::new(bus.clone()));
         let session = Session::new(id.as_str(), events, blobs, outs, judge);
@@ -261,10 +261,10 @@ impl World {
         Self { home, id, bus, syncer, dispatcher, journal, feed }
     }
 
-    pub(crate) fn setup(&self, model: &Arc<Scripted>) -> Setup {
+    pub(crate) fn setup(&self, model: &Arc<Scripted>) -> AgentConfig {
         let specs: Vec<ToolSpec> =
             self.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
-        Setup {
+        AgentConfig {
             dispatcher: self.dispatcher.clone(),
             provider: model.clone(),
             target: Model { model: "m".into(), vision: false },

@@ -16,11 +16,11 @@ use haft_types::HostPath;
 use rustix::fs::{CWD, Mode, OFlags, Stat, openat};
 
 use super::{
-    git_index::{Entry, Found},
+    git_index::{Entry, IndexEntry},
     git_pack::{self, Opened, Reader, holders},
     locate::stamp_of,
 };
-use crate::{GitId, Objects, Stamp, Survey, tree_scan::tick};
+use crate::{GitId, Objects, Stamp, TreeScan, tree_scan::tick};
 
 /// Most bytes of a file of attributes or settings.
 const MOST: u64 = 1 << 20;
@@ -33,7 +33,7 @@ pub(super) const ATTRIBUTES: &[u8] = b".gitattributes";
 /// What git has of some files.
 #[derive(Default)]
 pub(super) struct Clean {
-    files: HashMap<HostPath, Found>,
+    files: HashMap<HostPath, IndexEntry>,
     packs: Vec<Opened>,
     /// The files of attributes that were looked at.
     attributes: HashSet<HostPath>,
@@ -66,7 +66,7 @@ impl Clean {
         if !plain {
             return;
         }
-        let sure = |found: &Found| {
+        let sure = |found: &IndexEntry| {
             let newest = found.changed.max(found.modified);
             found.size > 0 && newest + tick(newest) < stamp.modified
         };
@@ -90,7 +90,7 @@ impl Clean {
 
     /// Reports whether attributes that git does not keep track of may say that files hold something
     /// else than git has.
-    pub(super) fn is_spoilt(&self, survey: &Survey) -> bool {
+    pub(super) fn is_spoilt(&self, survey: &TreeScan) -> bool {
         // In a folder that git ignores they are about what is in it.
         let is_ignored = |path: &HostPath| {
             path.parent().is_some_and(|at| survey.ignored_tree.folders.contains_key(&at))
@@ -102,8 +102,8 @@ impl Clean {
     }
 
     /// The packs that hold what is told to be in them, of these and of those that were known.
-    pub(super) fn objects(&self, known: &Survey, survey: &Survey) -> Objects {
-        let of = |survey: &Survey| {
+    pub(super) fn objects(&self, known: &TreeScan, survey: &TreeScan) -> Objects {
+        let of = |survey: &TreeScan| {
             let ids = survey.nodes.values().filter_map(|node| Some(node.of_git()?.0));
             ids.collect::<HashSet<GitId>>()
         };

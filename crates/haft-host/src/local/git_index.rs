@@ -35,12 +35,12 @@ pub(super) struct Entry {
     pub(super) path: HostPath,
     /// The state in which git found the file; none where it is none, or what stands there need not
     /// be what git has.
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<IndexEntry>,
 }
 
 /// The state of a file as git found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct IndexEntry {
     /// In nanoseconds since the Unix epoch.
     pub(super) changed: i128,
     /// As `changed`.
@@ -138,7 +138,7 @@ fn is_whole(text: &[u8], mut at: usize) -> bool {
 
 /// The paths of an index of the versions 2 to 4 with hashes of 20 bytes, as git writes them; each is
 /// shown with where its entry begins.
-fn entries(text: &[u8], mut show: impl FnMut(usize, &[u8])) -> Vec<(Vec<u8>, Option<Found>)> {
+fn entries(text: &[u8], mut show: impl FnMut(usize, &[u8])) -> Vec<(Vec<u8>, Option<IndexEntry>)> {
     let (Some(b"DIRC"), Some(version @ 2..=4), Some(count)) =
         (text.get(..4), number(text, 4), number(text, 8))
     else {
@@ -170,7 +170,7 @@ fn number(text: &[u8], at: usize) -> Option<u32> {
 }
 
 /// The state that an entry tells.
-fn found(text: &[u8]) -> Option<Found> {
+fn found(text: &[u8]) -> Option<IndexEntry> {
     let number = |at: usize| number(text, at);
     let time = |at: usize| Some(i128::from(number(at)?) * SECOND + i128::from(number(at + 4)?));
     // Of one that is merged, left out or only meant, and of one that git was told not to look at,
@@ -178,7 +178,7 @@ fn found(text: &[u8]) -> Option<Found> {
     let plain = *text.get(HEAD - 2)? & !LENGTH == 0;
     let content = GitId(text.get(40..60)?.try_into().ok()?);
     let (id, size) = ((number(16)?, number(20)?), number(36)?);
-    let found = Found { changed: time(0)?, modified: time(8)?, id, size, content };
+    let found = IndexEntry { changed: time(0)?, modified: time(8)?, id, size, content };
     (plain && number(24)? & !MAY_RUN == FILE & !MAY_RUN).then_some(found)
 }
 

@@ -35,12 +35,13 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use haft_sandbox::Keeping;
+use haft_sandbox::RestoreOptions;
 use haft_text::secrets::{Names, Secrets};
 use haft_types::{HostPath, Style};
 
 use crate::{
-    Caps, Fs, Host, Located, Search, Shell, Surveys, fault::fault, git_settings, secrets::Withheld,
+    Caps, Fs, Host, Located, Search, Shell, TreeScanner, fault::fault, git_settings,
+    secrets::Withheld,
 };
 
 pub use self::{
@@ -79,7 +80,7 @@ pub struct Local {
     /// Their caches; none where they have none of their own.
     caches: Option<PathBuf>,
     /// How what they are to leave as it is is kept.
-    keeping: Keeping,
+    keeping: RestoreOptions,
     /// Copies of git repositories; none where none are made.
     repositories: Option<Repositories>,
     /// True where the caller is on a thread that may wait for the disk.
@@ -111,10 +112,10 @@ impl Local {
             start_up: None,
             scratch: Arc::default(),
             caches: None,
-            keeping: Keeping {
+            keeping: RestoreOptions {
                 now: tree_scan::now,
                 tame: git_settings::is_tame,
-                ..Keeping::default()
+                ..RestoreOptions::default()
             },
             repositories: None,
             aside: false,
@@ -157,7 +158,7 @@ impl Local {
     /// folder, which is made with the first of it; without it that stays beside.
     #[must_use]
     pub fn with_put_aside(self, folder: PathBuf) -> Self {
-        let keeping = Keeping { aside: Some(folder), ..self.keeping };
+        let keeping = RestoreOptions { aside: Some(folder), ..self.keeping };
         Self { keeping, ..self }
     }
 
@@ -203,7 +204,7 @@ impl Local {
     /// that was done.
     pub fn tell_secrets(&self, secrets: &Arc<Secrets>) {
         if let Some(start_up) = &self.start_up {
-            start_up.tell(&self.home, secrets);
+            start_up.share_secrets_with(&self.home, secrets);
         }
     }
 
@@ -338,7 +339,7 @@ impl Host for Local {
         let start_up = self.start_up.as_ref().map(|start_up| start_up.withheld());
         held.chain(start_up.unwrap_or_default()).collect()
     }
-    fn surveys(&self) -> Option<&dyn Surveys> {
+    fn surveys(&self) -> Option<&dyn TreeScanner> {
         Some(self)
     }
     fn repositories(&self) -> Option<&Repositories> {

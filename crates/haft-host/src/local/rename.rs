@@ -20,7 +20,7 @@ use super::{
     fs::{move_free, sticky},
     ledger::Entry,
     locate::{self, At},
-    write::{Alone, Made, Slot, Temp, Writes, entered, is_same, sync_folder},
+    write::{Alone, CreatedFolders, Slot, Temp, Writes, entered, is_same, sync_folder},
 };
 use crate::{
     Expect, FileKind, Located, Written,
@@ -36,7 +36,7 @@ const PIECE: usize = 1 << 20;
 pub(super) struct Move {
     // The copy goes before its folders, and both before the record of them ends.
     copy: Option<Temp>,
-    made: Made,
+    made: CreatedFolders,
     entry: Option<Arc<Entry>>,
     located: Located,
     from: Slot,
@@ -69,7 +69,7 @@ pub(super) fn stage(
         path: path.clone(),
     };
     let entry = entered(writes, &to.real);
-    let mut made = Made::new(entry.clone());
+    let mut made = CreatedFolders::new(entry.clone());
     let folder = made.folders(&to.real, &at, true)?;
     writes.swept.once(&folder);
     let mut moving = Move {

@@ -24,7 +24,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use haft_sandbox::Kept;
+use haft_sandbox::ProtectedState;
 use haft_types::{EntryKind, HostPath, Rights};
 use rustix::{
     fd::OwnedFd,
@@ -64,7 +64,7 @@ pub(super) struct Writes {
     pub(super) swept: Swept,
     pub(super) ledger: Option<Arc<Ledger>>,
     /// What commands that run are to leave as it is: what haft writes there itself is to stay.
-    kept: Mutex<Vec<Weak<Mutex<Kept>>>>,
+    kept: Mutex<Vec<Weak<Mutex<ProtectedState>>>>,
 }
 
 impl Writes {
@@ -73,7 +73,7 @@ impl Writes {
     }
 
     /// Tells it of every change that is made from now on.
-    pub(super) fn tell(&self, kept: Kept) -> Arc<Mutex<Kept>> {
+    pub(super) fn track(&self, kept: ProtectedState) -> Arc<Mutex<ProtectedState>> {
         let kept = Arc::new(Mutex::new(kept));
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|one| one.strong_count() > 0);
@@ -101,7 +101,7 @@ impl Writes {
 pub(super) struct Stage {
     // The file goes before its folders, and both before the record of them ends.
     temp: Temp,
-    made: Made,
+    made: CreatedFolders,
     slot: Slot,
     at: Arc<At>,
     expect: Expect,
@@ -133,7 +133,7 @@ pub(super) fn stage(
     }
     let at = At::of(located)?;
     let entry = entered(writes, &path);
-    let mut made = Made::new(entry.clone());
+    let mut made = CreatedFolders::new(entry.clone());
     let folder = made.folders(&path, &at, how.parents)?;
     writes.swept.once(&folder);
     let slot = Slot { folder, name: at.name.clone(), path };
@@ -342,13 +342,13 @@ impl Alone {
 }
 
 /// Folders that were made, removed again unless the file came to be.
-pub(super) struct Made {
+pub(super) struct CreatedFolders {
     entry: Option<Arc<Entry>>,
     folders: Vec<(Arc<OwnedFd>, Vec<u8>, HostPath)>,
     kept: bool,
 }
 
-impl Made {
+impl CreatedFolders {
     pub(super) const fn new(entry: Option<Arc<Entry>>) -> Self {
         Self { entry, folders: Vec::new(), kept: false }
     }
@@ -397,7 +397,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedFolders {
     fn drop(&mut self) {
         if !self.kept {
             for (folder, name, _) in self.folders.iter().rev() {

@@ -10,7 +10,7 @@ use std::{
 
 use haft_types::HostPath;
 
-use super::{Stamp, Survey};
+use super::{Stamp, TreeScan};
 
 /// What was found of what git ignores, but for folders that tools rebuild.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct FileCount {
     pub whole: Option<u64>,
 }
 
-impl Survey {
+impl TreeScan {
     /// Reports whether what stands at a path was looked at although git ignores it.
     pub fn covers_ignored(&self, path: &HostPath) -> bool {
         let is_passed = |passed: &HashSet<HostPath>| passed.contains(path);

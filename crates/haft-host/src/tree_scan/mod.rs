@@ -148,7 +148,7 @@ impl Eq for Objects {}
 
 /// What was found below some folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct TreeScan {
     /// When it began, in nanoseconds since the Unix epoch.
     pub began: i128,
     /// The files, links and folders that stand there, the folders themselves left out.
@@ -176,7 +176,7 @@ pub struct Survey {
     pub objects: Objects,
 }
 
-impl Survey {
+impl TreeScan {
     /// Reports whether an ignore file kept a path out of it.
     pub fn ignored(&self, path: &HostPath, is_folder: bool) -> bool {
         let Some(root) = self.roots.iter().find(|root| path.is_within(root)) else { return false };
@@ -222,7 +222,7 @@ pub struct SurveyLimits {
 
 /// What is looked at although git ignores it, as far as it is no folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct ExtraPaths {
     /// These paths, whether something is there or not.
     pub paths: Vec<HostPath>,
     /// What stands right inside of these folders, where it is little.
@@ -278,14 +278,14 @@ pub trait Copies: Send + Sync {
 
 /// When something came into being.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Born {
+pub struct CreationTime {
     /// In nanoseconds since the Unix epoch.
     pub at: i128,
     /// How many names it has now; more than one may stand elsewhere. A folder has one.
     pub names: u64,
 }
 
-impl Born {
+impl CreationTime {
     /// Reports whether that was before a moment, in nanoseconds since the Unix epoch, for sure: the
     /// times of a disk are those of the last tick.
     pub const fn is_before(&self, moment: i128) -> bool {
@@ -304,7 +304,7 @@ pub(crate) const fn tick(time: i128) -> i128 {
 
 /// What is made anew at a path where nothing is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum NewEntry {
     /// A folder.
     Folder,
     /// A link that points there.
@@ -312,7 +312,7 @@ pub enum Made {
 }
 
 /// Looks at whole trees, and restores what is no file in them.
-pub trait Surveys: Send + Sync {
+pub trait TreeScanner: Send + Sync {
     /// Looks at everything below some folders, and at what is named there. A file that `known` has with
     /// the same stamp is not read, nor one that stands as git has it; of any other a copy is kept. What
     /// `known` has is looked at again, whatever ignores it. A folder that is gone holds nothing.
@@ -325,11 +325,11 @@ pub trait Surveys: Send + Sync {
     fn survey<'a>(
         &'a self,
         roots: &'a [Located],
-        known: Arc<Survey>,
+        known: Arc<TreeScan>,
         copies: Arc<dyn Copies>,
         limits: SurveyLimits,
-        of: (Walk, &'a Named),
-    ) -> BoxFuture<'a, Result<Survey, SurveyError>>;
+        of: (Walk, &'a ExtraPaths),
+    ) -> BoxFuture<'a, Result<TreeScan, SurveyError>>;
 
     /// Reports whether what is made from now on has a later time than this moment, in nanoseconds since
     /// the Unix epoch: times of files are those of the last tick of a clock.
@@ -339,7 +339,7 @@ pub trait Surveys: Send + Sync {
 
     /// When what stands at a path came into being; none where nothing is there or the disk does not
     /// know.
-    fn born(&self, path: &HostPath) -> Option<Born>;
+    fn born(&self, path: &HostPath) -> Option<CreationTime>;
 
     /// Reports whether nothing is at a path, for sure.
     fn is_gone(&self, path: &HostPath) -> bool;
@@ -348,7 +348,7 @@ pub trait Surveys: Send + Sync {
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when something is there; otherwise the cause.
-    fn make<'a>(&'a self, at: &'a Located, made: Made) -> BoxFuture<'a, io::Result<()>>;
+    fn make<'a>(&'a self, at: &'a Located, made: NewEntry) -> BoxFuture<'a, io::Result<()>>;
 
     /// Where a located link points, as written in it.
     ///

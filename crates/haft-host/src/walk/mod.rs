@@ -107,7 +107,7 @@ struct Frame<H> {
 
 /// An ignore file that is still to be read.
 #[derive(Debug)]
-struct Wanted<H> {
+struct PendingIgnoreFile<H> {
     base: Base<H>,
     path: HostPath,
     depth: usize,
@@ -148,7 +148,7 @@ pub(crate) struct Walker<H> {
     /// Length of the root's part of `at`.
     root_len: usize,
     frames: Vec<Frame<H>>,
-    wanted: VecDeque<Wanted<H>>,
+    wanted: VecDeque<PendingIgnoreFile<H>>,
     reading: Option<(usize, usize)>,
     /// The folder that is entered next.
     pending: Option<(HostPath, Vec<u8>)>,
@@ -217,7 +217,7 @@ impl<H: Clone> Walker<H> {
             && self.rules.reads(which)
             && allowed(&path)
         {
-            self.wanted.push_back(Wanted { base, path, depth, which });
+            self.wanted.push_back(PendingIgnoreFile { base, path, depth, which });
         }
     }
 

@@ -26,15 +26,15 @@ async fn start(spawn: Spawn) -> std::io::Result<Running> {
 }
 
 #[derive(Default)]
-struct Said {
+struct Collected {
     out: Vec<u8>,
     err: Vec<u8>,
     report: Vec<u8>,
     exit: Exit,
 }
 
-async fn read(mut running: Running) -> Said {
-    let mut said = Said::default();
+async fn read(mut running: Running) -> Collected {
+    let mut said = Collected::default();
     while let Some(output) = running.output.next().await {
         match output.unwrap() {
             Output::Bytes(Stream::Stdout, bytes) => said.out.extend_from_slice(&bytes),
@@ -46,7 +46,7 @@ async fn read(mut running: Running) -> Said {
     said
 }
 
-async fn run(spawn: Spawn) -> Said {
+async fn run(spawn: Spawn) -> Collected {
     read(start(spawn).await.unwrap()).await
 }
 

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 /// The section `request` of a cassette.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct RequestSection {
     model: String,
     effort: Option<String>,
     max_tokens: Option<u32>,
@@ -69,7 +69,7 @@ fn wire(cassette: &Cassette) -> Arc<dyn Wire> {
 
 fn request(cassette: &Cassette, wire: &dyn Wire) -> Request {
     let text = cassette.section("request").expect("a section request");
-    let asked: Asked = serde_json::from_str(text)
+    let asked: RequestSection = serde_json::from_str(text)
         .unwrap_or_else(|error| panic!("{}: section request: {error}", cassette.name));
     let target = Target { model: asked.model.clone(), vision: asked.vision };
     let store = Store(asked.blobs);

@@ -40,7 +40,7 @@ type Answer = Response<Either<Full<Bytes>, Incoming>>;
 
 /// What a request leaves behind for its connection.
 #[derive(Default)]
-struct Left {
+struct Leftover {
     /// A tunnel, from when it was promised.
     tunnel: Option<(OnUpgrade, TcpStream)>,
     /// What drives the connection to the server of the last request.
@@ -49,7 +49,7 @@ struct Left {
 
 /// Serves a connection that does not begin with the version of SOCKS5.
 pub(super) async fn serve_http(client: Watched, guest: Arc<Guest>) {
-    let left = Arc::new(Mutex::new(Left::default()));
+    let left = Arc::new(Mutex::new(Leftover::default()));
     let service = service_fn(|request| {
         let (guest, left) = (guest.clone(), left.clone());
         async move { Ok::<_, Infallible>(serve_request(request, &guest, &left).await) }
@@ -76,11 +76,15 @@ pub(super) async fn serve_http(client: Watched, guest: Arc<Guest>) {
     }
 }
 
-fn locked(left: &Mutex<Left>) -> MutexGuard<'_, Left> {
+fn locked(left: &Mutex<Leftover>) -> MutexGuard<'_, Leftover> {
     left.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn serve_request(request: Request<Incoming>, guest: &Guest, left: &Mutex<Left>) -> Answer {
+async fn serve_request(
+    request: Request<Incoming>,
+    guest: &Guest,
+    left: &Mutex<Leftover>,
+) -> Answer {
     let Some(command) = identify(request.headers(), guest) else {
         let text = "this proxy is for commands that were given a password, while they run";
         let mut answer = say(StatusCode::PROXY_AUTHENTICATION_REQUIRED, text);
@@ -112,7 +116,7 @@ async fn connect(
     request: Request<Incoming>,
     guest: &Guest,
     command: &Arc<Command>,
-    left: &Mutex<Left>,
+    left: &Mutex<Leftover>,
 ) -> Result<Answer, Box<Answer>> {
     let named = request.uri().authority().and_then(|all| Some((all, all.port_u16()?)));
     let Some((authority, port)) = named else {
@@ -158,7 +162,7 @@ async fn forward(
     request: Request<Incoming>,
     guest: &Guest,
     command: &Arc<Command>,
-    left: &Mutex<Left>,
+    left: &Mutex<Leftover>,
 ) -> Result<Answer, Box<Answer>> {
     let uri = request.uri().clone();
     let Some(authority) = uri.authority() else {

@@ -85,9 +85,9 @@ async fn private_addresses_are_refused_however_they_are_written() {
     // Also where somebody listed a name that is this machine.
     let pass = world.admit_to(&[&listed, &format!("localhost:{port}")]);
     let shown = header(&pass);
-    world.names.tell("localhost", &[&["127.0.0.1", "::1"]]);
+    world.names.answer_with("localhost", &[&["127.0.0.1", "::1"]]);
     for (name, address) in names.into_iter().chain(more) {
-        world.names.tell(name, &[&[address]]);
+        world.names.answer_with(name, &[&[address]]);
     }
     let special =
         "lo.test LO.TEST. mapped.test six.test cloud.test ec2.test lan.test localhost %6cocalhost";
@@ -122,7 +122,7 @@ async fn a_name_that_changes_its_address_is_judged_at_each_request() {
     let port = world.origin.port;
     let inside = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), port)).await.unwrap();
     // One address is listed, and stands for a public one; the other is not.
-    world.names.tell("turn.test", &[&["127.0.0.1"], &["127.0.0.2"]]);
+    world.names.answer_with("turn.test", &[&["127.0.0.1"], &["127.0.0.2"]]);
     let pass = world.admit_to(&[&format!("turn.test:{port}"), &format!("127.0.0.1:{port}")]);
     let shown = header(&pass);
     let get =
@@ -401,7 +401,7 @@ async fn no_bytes_lead_elsewhere() {
     let site = Origin::start(world.folder.path()).await;
     let pass =
         world.admit_to(&[&format!("site.test:{}", site.port), &format!("127.0.0.1:{}", site.port)]);
-    world.names.tell("evil.test", &[&["127.0.0.1"]]);
+    world.names.answer_with("evil.test", &[&["127.0.0.1"]]);
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let shown = header(&pass);
     let bytes = pieces(site.port, &shown);

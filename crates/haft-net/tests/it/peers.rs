@@ -14,7 +14,7 @@ use tokio_rustls::{
     },
 };
 
-use crate::world::{World, run, speak, told};
+use crate::world::{World, output_text, run, speak};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn curl_reaches_what_is_listed_and_is_told_what_is_not() {
@@ -27,7 +27,7 @@ async fn curl_reaches_what_is_listed_and_is_told_what_is_not() {
         async move {
             let arguments: Vec<&str> =
                 ["-sS"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
-            told(&run(pass, program("curl"), &arguments, home).await)
+            output_text(&run(pass, program("curl"), &arguments, home).await)
         }
     };
     let text = curl(&[&site]).await;
@@ -86,7 +86,7 @@ async fn serve_tls(world: &World, folder: &Path) -> u16 {
             });
         }
     });
-    world.names.tell("tls.test", &[&["127.0.0.1"]]);
+    world.names.answer_with("tls.test", &[&["127.0.0.1"]]);
     port
 }
 
@@ -99,13 +99,13 @@ async fn https_goes_through_a_tunnel_that_nobody_looks_into() {
     std::fs::write(home.join("page"), "a page").unwrap();
     let url = format!("https://tls.test:{port}/page");
     let output = run(&pass, program("curl"), &["-sS", "--cacert", "cert.pem", &url], home).await;
-    assert_eq!(told(&output), "a page[exit status: 0]");
+    assert_eq!(output_text(&output), "a page[exit status: 0]");
     // By Python's own library, which shows its password at once.
     let script = "import ssl, sys, urllib.request as u\n\
         c = ssl.create_default_context(cafile='cert.pem')\n\
         print(u.urlopen(sys.argv[1], context=c).read())";
     let output = run(&pass, python(), &["-c", script, &url], home).await;
-    assert_eq!(told(&output), "b'a page'\n[exit status: 0]");
+    assert_eq!(output_text(&output), "b'a page'\n[exit status: 0]");
     assert_eq!(world.origin.lines(), ["GET /page", "GET /page"]);
     assert_eq!(pass.refused(), haft_net::Refusals::default());
 }
@@ -131,11 +131,11 @@ async fn git_clones_through_the_proxy() {
     git("-C served.git update-server-info");
     let url = format!("http://site.test:{}/served.git", world.origin.port);
     let output = run(&pass, program("git"), &["clone", "-q", &url, "copy"], home).await;
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     git("-C copy rev-parse --verify -q HEAD");
 
     let output = run(&pass, program("git"), &["ls-remote", "https://forge.test/a.git"], home).await;
-    assert!(told(&output).contains("403"), "{}", told(&output));
+    assert!(output_text(&output).contains("403"), "{}", output_text(&output));
     assert_eq!(pass.refused().list[0].to_string().split(": ").next(), Some("forge.test:443"));
 }
 
@@ -157,7 +157,7 @@ async fn pip_and_npm_reach_a_registry() {
     let mut arguments: Vec<&str> = arguments.split_whitespace().collect();
     arguments.extend(["--index-url", &index, "pkg"]);
     let output = run(&pass, python(), &arguments, home).await;
-    assert!(home.join("got/pkg-1.0-py3-none-any.whl").exists(), "{}", told(&output));
+    assert!(home.join("got/pkg-1.0-py3-none-any.whl").exists(), "{}", output_text(&output));
 
     let package = r#"{"name":"thing","dist-tags":{"latest":"2.0.0"},"versions":{"2.0.0":{"name":"thing","version":"2.0.0"}}}"#;
     std::fs::write(home.join("thing"), package).unwrap();
@@ -165,7 +165,7 @@ async fn pip_and_npm_reach_a_registry() {
     let npm =
         ["view", "thing", "version", &registry, "--fetch-retries=0", "--update-notifier=false"];
     let output = run(&pass, program("npm"), &npm, home).await;
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "2.0.0", "{}", told(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "2.0.0", "{}", output_text(&output));
     let npm = [
         "view",
         "thing",

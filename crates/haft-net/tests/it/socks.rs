@@ -71,8 +71,8 @@ async fn a_name_is_resolved_here_and_the_tunnel_is_the_servers() {
 async fn what_may_not_be_reached_is_refused_with_its_reason() {
     let world = World::new().await;
     let port = world.origin.port;
-    world.names.tell("lo.test", &[&["127.0.0.1"]]);
-    world.names.tell("dead.test", &[&["127.0.0.9"]]);
+    world.names.answer_with("lo.test", &[&["127.0.0.1"]]);
+    world.names.answer_with("dead.test", &[&["127.0.0.9"]]);
     let pass = world.admit_to(&[&format!("*.test:{port}"), &format!("127.0.0.9:{port}")]);
     let mapped: [u8; 16] = "::ffff:127.0.0.1".parse::<std::net::Ipv6Addr>().unwrap().octets();
     let longest = "a".repeat(255);

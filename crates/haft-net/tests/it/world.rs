@@ -39,7 +39,7 @@ pub struct Names {
 
 impl Names {
     /// Gives these answers one after the other, the last one for ever.
-    pub fn tell(&self, name: &str, answers: &[&[&str]]) {
+    pub fn answer_with(&self, name: &str, answers: &[&[&str]]) {
         let address = |text: &&str| text.parse().unwrap();
         let answers = answers.iter().rev().map(|some| some.iter().map(address).collect()).collect();
         self.answers.lock().unwrap().insert(name.into(), answers);
@@ -60,7 +60,7 @@ impl Resolve for Names {
 
 /// A request that reached a server.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct SeenRequest {
     pub line: String,
     pub headers: hyper::HeaderMap,
 }
@@ -68,7 +68,7 @@ pub struct Seen {
 /// A server of HTTP on 127.0.0.1: files of a folder, and for everything else the request as text.
 pub struct Origin {
     pub port: u16,
-    pub seen: Arc<Mutex<Vec<Seen>>>,
+    pub seen: Arc<Mutex<Vec<SeenRequest>>>,
 }
 
 impl Origin {
@@ -93,7 +93,7 @@ impl Origin {
 /// Speaks HTTP as an origin does.
 pub async fn speak(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
     root: PathBuf,
 ) {
     let service = service_fn(|request| answer(request, seen.clone(), root.clone()));
@@ -102,14 +102,14 @@ pub async fn speak(
 
 async fn answer(
     request: Request<Incoming>,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
     root: PathBuf,
 ) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let line = format!("{} {}", parts.method, parts.uri);
     let text = format!("{line} {:?} {} bytes\n", parts.headers, body.len());
-    seen.lock().unwrap().push(Seen { line, headers: parts.headers });
+    seen.lock().unwrap().push(SeenRequest { line, headers: parts.headers });
     let path = root.join(parts.uri.path().trim_matches('/'));
     let answer = match std::fs::read(path) {
         Ok(file) => {
@@ -133,7 +133,7 @@ impl World {
     pub async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let names = Arc::new(Names::default());
-        names.tell("site.test", &[&["127.0.0.1"]]);
+        names.answer_with("site.test", &[&["127.0.0.1"]]);
         let origin = Origin::start(folder.path()).await;
         let proxy = Proxy::start(names.clone()).await.unwrap();
         Self { names, proxy, origin, folder }
@@ -191,7 +191,7 @@ pub async fn run(pass: &Pass, program: PathBuf, arguments: &[&str], home: &Path)
 }
 
 /// Both outputs of a program, and how it ended.
-pub fn told(output: &Output) -> String {
+pub fn output_text(output: &Output) -> String {
     let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     format!("{}{}[{}]", texts[0], texts[1], output.status)
 }

@@ -39,7 +39,7 @@ pub(crate) fn spelled(text: &str) -> Vec<String> {
 fn nested(text: &str, given: &[String], depth: usize, all: &mut Vec<String>) {
     let mut work = Work::new();
     let Ok(script) = haft_shell::parse(text, &mut || work.go_on()) else { return };
-    let mut handed = Handed { text, script: &script, values: HashMap::new() };
+    let mut handed = ExpandedArgs { text, script: &script, values: HashMap::new() };
     let quoted = |word: &String| vec![Piece::Text { text: word.clone(), quoted: true }];
     handed.call("", &given.iter().skip(1).map(quoted).collect::<Vec<_>>(), "");
     if let Some(name) = given.first() {
@@ -64,14 +64,14 @@ fn nested(text: &str, given: &[String], depth: usize, all: &mut Vec<String>) {
 }
 
 /// What is handed on in one script.
-struct Handed<'a> {
+struct ExpandedArgs<'a> {
     text: &'a str,
     script: &'a Script,
     /// By function, where it is one of its parameters, and name.
     values: HashMap<(String, String), Vec<Value>>,
 }
 
-impl Handed<'_> {
+impl ExpandedArgs<'_> {
     fn add(&mut self, function: &str, name: &str, from: &str, words: Vec<Vec<Piece>>) {
         let key = (function.to_owned(), name.to_owned());
         self.values.entry(key).or_default().push((from.to_owned(), words));

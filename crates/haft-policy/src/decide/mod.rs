@@ -28,7 +28,7 @@ use serde_json::Value;
 pub use self::anchors::Anchors;
 use self::{
     chores::{is_own_file, why},
-    self_kill::Own,
+    self_kill::OwnProcesses,
 };
 use crate::{
     Grants, Mode, Rule, RuleProblem, Rules, Verdict,
@@ -39,8 +39,8 @@ use crate::{
         rule::{PathClass, Subject},
     },
     sandbox::{
-        read_mask::Veil,
-        scope::{Confinement, Walls},
+        read_mask::ReadMask,
+        scope::{Confinement, SandboxScope},
     },
 };
 
@@ -66,9 +66,9 @@ pub struct Ask<'a> {
     /// What was allowed for the session.
     pub grants: &'a Grants,
     /// What its programs could reach in the sandbox; none where no sandbox holds.
-    pub walls: Option<&'a Walls>,
+    pub walls: Option<&'a SandboxScope>,
     /// What hides keys from its programs where they only look; none where no sandbox holds.
-    pub veil: Option<&'a Veil>,
+    pub veil: Option<&'a ReadMask>,
 }
 
 /// For how long a person's yes may count.
@@ -144,7 +144,7 @@ pub struct Policy {
     /// What is asked about in every mode.
     pub(crate) restricted: Vec<Placed>,
     pub(crate) problems: Vec<RuleProblem>,
-    pub(crate) own: Own,
+    pub(crate) own: OwnProcesses,
     pub(crate) sandbox: Confinement,
 }
 
@@ -199,7 +199,7 @@ impl Policy {
                 }),
             }
         }
-        let (own, sandbox) = (Own::default(), Confinement::default());
+        let (own, sandbox) = (OwnProcesses::default(), Confinement::default());
         Self { anchors, rules: placed, restricted: Vec::new(), problems, own, sandbox }
     }
 
@@ -237,7 +237,7 @@ impl Policy {
 
     /// The same, where no command may end these processes.
     #[must_use]
-    pub fn sparing(self, own: Own) -> Self {
+    pub fn sparing(self, own: OwnProcesses) -> Self {
         Self { own, ..self }
     }
 
@@ -271,7 +271,7 @@ impl Policy {
             // What is behind the veil without a question stays there.
             Ok(ruling) => {
                 let looks = ruling.looks || self.leans(ask, &judged);
-                Ruling { looks, hides: ask.gropes(&judged), ..ruling }
+                Ruling { looks, hides: ask.needs_masked_keys(&judged), ..ruling }
             }
             Err(question) => settle(question, ask),
         }

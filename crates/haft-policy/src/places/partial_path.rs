@@ -16,7 +16,7 @@ use super::{
     proc_links::Magic,
     protected::{firsts, is_name},
 };
-use crate::Spot;
+use crate::ProtectedPath;
 
 /// The most bytes of a word that are looked at one by one; what follows counts as any text.
 const LONGEST: usize = 1024;
@@ -196,11 +196,11 @@ impl Shape {
     /// the name that it may be; of a pattern that may be none those count with which that begins.
     pub(crate) fn spot<'t>(
         &self,
-        table: &'t [Spot],
+        table: &'t [ProtectedPath],
         home: &HostPath,
         least: usize,
         is_guess: bool,
-    ) -> Option<&'t Spot> {
+    ) -> Option<&'t ProtectedPath> {
         let text = self.text.to_lowercase();
         let names: Vec<&str> = text.split('/').skip(1).collect();
         let depth = home.names().count();
@@ -210,7 +210,7 @@ impl Shape {
                 .zip(home.names())
                 .all(|(name, own)| name.as_bytes().eq_ignore_ascii_case(own));
         let is_open = names.first().is_some_and(|name| name.starts_with(ANY));
-        let is_fit = |spot: &Spot, start: usize| {
+        let is_fit = |spot: &ProtectedPath, start: usize| {
             !spot.home || is_home && start == depth || is_open && start == 1
         };
         // What nobody knows may begin with any letter, where it is at home for certain.
@@ -221,7 +221,7 @@ impl Shape {
             Some(_) => all | firsts(&name.as_bytes()[..1]),
             None => all,
         });
-        let says = |name: &str, want: &str, own: usize, spot: &Spot| {
+        let says = |name: &str, want: &str, own: usize, spot: &ProtectedPath| {
             let begins = name.as_bytes().first() == want.as_bytes().first();
             let is_own = want.starts_with('.') || own == 0 || !spot.names.contains('/');
             let least = match want.starts_with('.') {
@@ -249,7 +249,7 @@ impl Shape {
 }
 
 /// Whether names may be those of a spot from one of them on.
-fn is_at(names: &[&str], spot: &Spot, start: usize) -> bool {
+fn is_at(names: &[&str], spot: &ProtectedPath, start: usize) -> bool {
     let mut names = names[start..].iter();
     spot.names.split('/').all(|want| names.next().is_some_and(|name| is_met(name, want)))
 }

@@ -9,7 +9,7 @@ use haft_types::HostPath;
 
 /// Names that follow each other in a path; `*` stands for any one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct ProtectedPath {
     /// The names, in lower case, joined by `/`; what is below them counts too.
     pub names: &'static str,
     /// True when the first of them must lie directly in the home folder.
@@ -20,12 +20,12 @@ pub struct Spot {
     pub(crate) firsts: u128,
 }
 
-const fn spot(names: &'static str, what: &'static str) -> Spot {
-    Spot { names, home: false, what, firsts: firsts(names.as_bytes()) }
+const fn spot(names: &'static str, what: &'static str) -> ProtectedPath {
+    ProtectedPath { names, home: false, what, firsts: firsts(names.as_bytes()) }
 }
 
-const fn home(names: &'static str, what: &'static str) -> Spot {
-    Spot { home: true, ..spot(names, what) }
+const fn home(names: &'static str, what: &'static str) -> ProtectedPath {
+    ProtectedPath { home: true, ..spot(names, what) }
 }
 
 /// The bytes with which names begin that slashes part, a bit for each; some share one.
@@ -42,7 +42,7 @@ pub(crate) const fn firsts(mut names: &[u8]) -> u128 {
 }
 
 /// Keys and tokens: reading them asks too, in every mode.
-pub const CREDENTIALS: &[Spot] = &[
+pub const CREDENTIALS: &[ProtectedPath] = &[
     spot(".ssh", "ssh keys"),
     spot("id_rsa", "an ssh key"),
     spot("id_dsa", "an ssh key"),
@@ -220,7 +220,7 @@ pub const CREDENTIALS: &[Spot] = &[
 ];
 
 /// What makes programs run, or changes what others do: changing it asks where edits are allowed.
-pub const PROTECTED: &[Spot] = &[
+pub const PROTECTED: &[ProtectedPath] = &[
     spot(".git", "git's own files"),
     spot(".hg", "Mercurial's own files"),
     spot(".svn", "Subversion's own files"),
@@ -329,7 +329,7 @@ static LAST_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 /// searched tree are told from all of them by that alone.
 static LENGTHS: [u64; 256] = lengths(PROTECTED, lengths(CREDENTIALS, [0; 256]));
 
-const fn lengths(table: &[Spot], mut lengths: [u64; 256]) -> [u64; 256] {
+const fn lengths(table: &[ProtectedPath], mut lengths: [u64; 256]) -> [u64; 256] {
     let mut at = 0;
     while at < table.len() {
         let names = table[at].names.as_bytes();
@@ -360,7 +360,11 @@ pub(crate) fn is_suspect(name: &[u8]) -> bool {
 }
 
 /// The first spot of `table` that the path is at or below.
-pub(crate) fn find<'t>(table: &'t [Spot], path: &HostPath, home: &HostPath) -> Option<&'t Spot> {
+pub(crate) fn find<'t>(
+    table: &'t [ProtectedPath],
+    path: &HostPath,
+    home: &HostPath,
+) -> Option<&'t ProtectedPath> {
     if !path.names().any(is_suspect) {
         return None;
     }
@@ -424,7 +428,7 @@ mod tests {
     use super::*;
     use haft_types::Style;
 
-    fn is(table: &'static [Spot], path: &str) -> bool {
+    fn is(table: &'static [ProtectedPath], path: &str) -> bool {
         let home = HostPath::new(b"/home/me", Style::Posix).unwrap();
         find(table, &HostPath::new(path.as_bytes(), Style::Posix).unwrap(), &home).is_some()
     }
@@ -502,7 +506,7 @@ mod tests {
 
     #[test]
     fn the_quick_look_at_a_name_misses_none() {
-        let last = |spot: &'static Spot| spot.names.rsplit('/').next();
+        let last = |spot: &'static ProtectedPath| spot.names.rsplit('/').next();
         let names: Vec<&str> = CREDENTIALS.iter().chain(PROTECTED).filter_map(last).collect();
         let slow = |name: &[u8]| {
             let name = fold(name);

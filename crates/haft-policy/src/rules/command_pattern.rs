@@ -31,14 +31,14 @@ pub(crate) struct CommandPattern {
     /// The same for texts that are no commands, where every border is a gap.
     loose: Vec<String>,
     /// What it says is set for a command, where it says so.
-    set: Option<Given>,
+    set: Option<VariablePattern>,
     /// Why it takes none of the commands that it was written for, where that is so.
     doubt: Option<&'static str>,
 }
 
 /// What a pattern says is set for a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Given {
+struct VariablePattern {
     /// Names and values.
     values: Vec<(String, String)>,
     /// What the pattern says of the command; empty where it does not say which values are meant, or
@@ -103,7 +103,7 @@ impl CommandPattern {
         if let Some(first) = loose.first_mut().filter(|first| first.starts_with(GAP)) {
             first.remove(0);
         }
-        let set = Given::of(&pieces);
+        let set = VariablePattern::of(&pieces);
         Ok(Self { pieces, words, loose, set, doubt })
     }
 
@@ -270,7 +270,7 @@ impl CommandPattern {
     }
 }
 
-impl Given {
+impl VariablePattern {
     /// What stands before the command in a pattern; none where nothing does.
     fn of(pieces: &[String]) -> Option<Self> {
         let (first, rest) = pieces.split_first()?;

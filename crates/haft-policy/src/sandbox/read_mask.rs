@@ -21,14 +21,14 @@ use crate::{
 /// What commands that only look are kept from, where a sandbox holds them: they read the workspace, what
 /// was located for them and what programs need, and none of [`Policy::hidden`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Veil {
+pub struct ReadMask {
     /// Folders that were looked through, with links resolved.
     pub searched: Vec<HostPath>,
     /// What rules and keys mean in there, hidden, too.
     pub hidden: Vec<HostPath>,
 }
 
-impl Veil {
+impl ReadMask {
     /// Whether all that rules mean at and below a path is hidden.
     fn covers(&self, path: &HostPath) -> bool {
         let path = composed_path(path);
@@ -95,19 +95,19 @@ impl Policy {
     }
 
     /// Whether what a rule is about is hidden there, wherever a command looks.
-    pub(crate) fn is_veiled(placed: &Placed, veil: &Veil) -> bool {
+    pub(crate) fn is_veiled(placed: &Placed, veil: &ReadMask) -> bool {
         placed.globs.iter().all(|glob| glob.is_exact() || veil.covers(glob.prefix()))
     }
 
     /// Whether that is so where it looks at one tree.
-    pub(crate) fn is_veiled_in(placed: &Placed, veil: &Veil, real: Option<&HostPath>) -> bool {
+    pub(crate) fn is_veiled_in(placed: &Placed, veil: &ReadMask, real: Option<&HostPath>) -> bool {
         Self::is_walled(placed) || real.is_some_and(|real| veil.covers(real))
     }
 }
 
 impl<'a> Ask<'a> {
     /// What hides the files from a call that rules are about: what git has kept of them is not hidden.
-    pub(crate) fn behind(&self, judged: &[Judged<'_>]) -> Option<&'a Veil> {
+    pub(crate) fn behind(&self, judged: &[Judged<'_>]) -> Option<&'a ReadMask> {
         let script = judged.iter().find_map(|one| one.script.as_ref())?;
         let shown = script.parts.iter().any(tells_contents);
         self.held_back(script).filter(|_| !shown)
@@ -115,7 +115,7 @@ impl<'a> Ask<'a> {
 
     /// Whether a call reads files that only the running shell will know, or may come upon keys, where these
     /// can be hidden from it.
-    pub(crate) fn gropes(&self, judged: &[Judged<'_>]) -> bool {
+    pub(crate) fn needs_masked_keys(&self, judged: &[Judged<'_>]) -> bool {
         let gropes = |script: &Script| {
             let is_open = || script.parts.iter().any(|part| part.open.is_some());
             self.held_back(script).is_some_and(|veil| !veil.hidden.is_empty() || is_open())
@@ -124,7 +124,7 @@ impl<'a> Ask<'a> {
     }
 
     /// What keeps a script from keys, whatever it reads.
-    pub(crate) fn held_back(&self, script: &Script) -> Option<&'a Veil> {
+    pub(crate) fn held_back(&self, script: &Script) -> Option<&'a ReadMask> {
         self.veil.filter(|_| script.read_only)
     }
 }

@@ -9,7 +9,7 @@
 use haft_types::{Access, Effect, HostPath, Mode, Origin, Plan, Target};
 
 use crate::{
-    Ask, CREDENTIALS, PROTECTED, Policy, Spot,
+    Ask, CREDENTIALS, PROTECTED, Policy, ProtectedPath,
     command::script::{Part, Script},
     decide::{Judged, Placed, Remember, Ruling, doing, is_host},
     places::protected::find,
@@ -47,7 +47,7 @@ impl Default for Confinement {
 
 /// What programs in the sandbox can reach, where one holds that stops writes elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Walls {
+pub struct SandboxScope {
     /// Folders in which they can write, with links resolved.
     pub write: Vec<HostPath>,
     /// The one of these that is for what everybody leaves about: what is protected is not looked for
@@ -81,7 +81,7 @@ const GIT: &[&str] = &[
 /// The ends of names that the tables leave open.
 const OPEN: &[&str] = &["rsa_key", "ecdsa_key", "ed25519_key", "dsa_key"];
 
-impl Walls {
+impl SandboxScope {
     /// Reports whether a program can change what is at a path.
     pub fn holds(&self, path: &HostPath) -> bool {
         self.write.iter().any(|folder| path.is_within(folder))
@@ -163,7 +163,7 @@ fn is_below(entry: &str, host: &str) -> bool {
 
 impl Ask<'_> {
     /// The walls that let calls go on without a question.
-    pub(crate) fn inside(&self) -> Option<&Walls> {
+    pub(crate) fn inside(&self) -> Option<&SandboxScope> {
         self.walls.filter(|_| self.mode == Mode::Auto && !self.leaves())
     }
 
@@ -241,7 +241,7 @@ impl Policy {
 
     /// The same of the home folder of somebody else, who keeps them where this person does.
     pub fn hidden_in(home: &HostPath) -> Vec<HostPath> {
-        let own = |spot: &&Spot| {
+        let own = |spot: &&ProtectedPath| {
             let first = spot.names.split('/').next().unwrap_or_default();
             !matches!(first, "etc" | "security" | "backups" | "proc") && !spot.names.ends_with('*')
         };
@@ -310,7 +310,7 @@ impl Policy {
     }
 
     /// Where the names of a spot may lie: in the home folder, in the workspace, in the system's folders.
-    fn of_spot(&self, spot: &Spot, name: &str, root: &HostPath) -> Vec<HostPath> {
+    fn of_spot(&self, spot: &ProtectedPath, name: &str, root: &HostPath) -> Vec<HostPath> {
         let below = |folder: &HostPath| folder.join(name).ok();
         let system = match name.split('/').next() {
             Some("etc") => below(root),

@@ -1,6 +1,6 @@
 //! What git throws away for good is asked about in mode auto; what its reflog still has is not.
 
-use haft_policy::{Grants, Mode, Rules, Verdict, Walls};
+use haft_policy::{Grants, Mode, Rules, SandboxScope, Verdict};
 use haft_types::Target;
 
 use crate::world::{Call, at, policy};
@@ -9,7 +9,7 @@ fn verdict(command: &str, mode: Mode) -> (Verdict, String) {
     let mut call = Call::parse("run x", mode);
     let target = Target::Command { text: command.to_owned(), fresh_in: Some(at("/w")) };
     call.plan.effects[0].target = target;
-    let walls = Walls { write: vec![at("/w")], ..Walls::default() };
+    let walls = SandboxScope { write: vec![at("/w")], ..SandboxScope::default() };
     let (policy, grants) = (policy(&Rules::default()), Grants::default());
     let ruling = call
         .with_ask(&grants, |ask| policy.decide(&haft_policy::Ask { walls: Some(&walls), ..*ask }));

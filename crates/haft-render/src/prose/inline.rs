@@ -49,12 +49,12 @@ fn write(text: &str, style: Style, all: &mut Vec<Span>) {
         at += found.length;
         begun = at;
         match found.what {
-            What::Text(inner) => push(all, style, inner),
-            What::Code(inner) => push(all, Style::Code, inner),
-            What::Strong(inner) if style == Style::Plain => write(inner, Style::Bold, all),
-            What::Soft(inner) if style == Style::Plain => write(inner, Style::Italic, all),
-            What::Strong(inner) | What::Soft(inner) => write(inner, style, all),
-            What::Link(inner, target) => {
+            Mark::Text(inner) => push(all, style, inner),
+            Mark::Code(inner) => push(all, Style::Code, inner),
+            Mark::Strong(inner) if style == Style::Plain => write(inner, Style::Bold, all),
+            Mark::Soft(inner) if style == Style::Plain => write(inner, Style::Italic, all),
+            Mark::Strong(inner) | Mark::Soft(inner) => write(inner, style, all),
+            Mark::Link(inner, target) => {
                 write(inner, style, all);
                 if inner != target {
                     push(all, Style::Dim, &format!(" ({target})"));
@@ -67,11 +67,11 @@ fn write(text: &str, style: Style, all: &mut Vec<Span>) {
 
 /// Something that has marks around it, and how many bytes it takes with them.
 struct Marked<'a> {
-    what: What<'a>,
+    what: Mark<'a>,
     length: usize,
 }
 
-enum What<'a> {
+enum Mark<'a> {
     Text(&'a str),
     Code(&'a str),
     Strong(&'a str),
@@ -83,7 +83,7 @@ fn escape(rest: &str) -> Option<Marked<'_>> {
     let next = rest[1..].chars().next().filter(char::is_ascii_punctuation)?;
     // A path of Windows has them too: only what would be a mark is taken for one.
     matches!(next, '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '<' | '>' | '~' | '!')
-        .then(|| Marked { what: What::Text(&rest[1..2]), length: 2 })
+        .then(|| Marked { what: Mark::Text(&rest[1..2]), length: 2 })
 }
 
 fn code(rest: &str) -> Option<Marked<'_>> {
@@ -97,7 +97,7 @@ fn code(rest: &str) -> Option<Marked<'_>> {
             let inner = &body[..at];
             let bare = inner.strip_prefix(' ').and_then(|inner| inner.strip_suffix(' '));
             let inner = bare.filter(|bare| !bare.trim().is_empty()).unwrap_or(inner);
-            return Some(Marked { what: What::Code(inner), length: 2 * ticks + at });
+            return Some(Marked { what: Mark::Code(inner), length: 2 * ticks + at });
         }
         from = at + run;
     }
@@ -123,7 +123,7 @@ fn emphasis<'a>(before: &str, rest: &'a str, sign: char) -> Option<Marked<'a>> {
             && !behind.chars().next().is_some_and(is_word);
         // `**` inside of `*...*` is another mark.
         if ends && (run == 2 || !inner.ends_with(sign)) {
-            let what = if run == 2 { What::Strong(inner) } else { What::Soft(inner) };
+            let what = if run == 2 { Mark::Strong(inner) } else { Mark::Soft(inner) };
             return Some(Marked { what, length: 2 * run + at });
         }
         from = at + run;
@@ -143,5 +143,5 @@ fn link(rest: &str) -> Option<Marked<'_>> {
     if target.is_empty() || target.contains(char::is_whitespace) {
         return None;
     }
-    Some(Marked { what: What::Link(text, target), length: bang + 1 + end + 2 + close + 1 })
+    Some(Marked { what: Mark::Link(text, target), length: bang + 1 + end + 2 + close + 1 })
 }

@@ -70,7 +70,7 @@ pub(super) fn real(path: &HostPath) -> io::Result<Option<PathBuf>> {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
             Ok(None)
         }
-        Err(error) => Err(told(&format!("{path} cannot be looked at"), &error)),
+        Err(error) => Err(explain(&format!("{path} cannot be looked at"), &error)),
     }
 }
 
@@ -97,7 +97,7 @@ pub(super) fn shown(limits: &Limits, hidden: &[PathBuf]) -> io::Result<Vec<PathB
     Ok(found)
 }
 
-pub(super) fn told(what: &str, error: &dyn std::fmt::Display) -> io::Error {
+pub(super) fn explain(what: &str, error: &dyn std::fmt::Display) -> io::Error {
     io::Error::other(format!("{what}: {error}"))
 }
 
@@ -108,14 +108,14 @@ pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(Errno::NOSYS) => return open_and_compare(path),
-            other => return other.map_err(|error| told(&path.display().to_string(), &error)),
+            other => return other.map_err(|error| explain(&path.display().to_string(), &error)),
         }
     }
 }
 
 /// The same where that call is not there, as in a sandbox: what was opened has to have this very path.
 fn open_and_compare(path: &Path) -> io::Result<OwnedFd> {
-    let failed = |error: &dyn std::fmt::Display| told(&path.display().to_string(), error);
+    let failed = |error: &dyn std::fmt::Display| explain(&path.display().to_string(), error);
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let held = openat(CWD, path, flags, Mode::empty()).map_err(|error| failed(&error))?;
     let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held));
@@ -155,7 +155,7 @@ fn grants(write: &[PathBuf], hidden: &[PathBuf]) -> io::Result<Vec<Grant>> {
     let mut grants = Vec::new();
     let mut beside = |folder: &Path, access| -> io::Result<()> {
         let failed =
-            |error: io::Error| told(&format!("{} cannot be listed", folder.display()), &error);
+            |error: io::Error| explain(&format!("{} cannot be listed", folder.display()), &error);
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             // What this process cannot list, the program can neither: nothing is granted in there.
@@ -208,7 +208,7 @@ fn only(grants: Vec<Grant>, read: &[PathBuf]) -> Vec<Grant> {
 /// The rules, ready to be taken on.
 pub(super) fn rules(limits: &Limits) -> io::Result<RulesetCreated> {
     let (write, hidden) = (all_real(limits.writable())?, all_real(&limits.hidden)?);
-    let failed = |error: &dyn std::fmt::Display| told("Landlock", error);
+    let failed = |error: &dyn std::fmt::Display| explain("Landlock", error);
     let needed = AccessFs::from_all(NEEDED);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -259,9 +259,9 @@ fn add(
 
 /// Takes them on.
 pub(super) fn take_on(rules: RulesetCreated) -> io::Result<()> {
-    let status = rules.restrict_self().map_err(|error| told("Landlock", &error))?;
+    let status = rules.restrict_self().map_err(|error| explain("Landlock", &error))?;
     match status.ruleset {
-        RulesetStatus::NotEnforced => Err(told("Landlock", &"the kernel enforces nothing")),
+        RulesetStatus::NotEnforced => Err(explain("Landlock", &"the kernel enforces nothing")),
         RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
     }
 }

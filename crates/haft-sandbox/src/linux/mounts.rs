@@ -21,7 +21,7 @@ use rustix::mount::{
 };
 
 use super::{
-    landlock::{all_real, is_hidden, open, shown, told},
+    landlock::{all_real, explain, is_hidden, open, shown},
     syscalls::set_mount,
 };
 use crate::Limits;
@@ -73,7 +73,7 @@ impl View {
     pub(super) fn mount(&self) -> io::Result<()> {
         let failed = |what: &str| {
             let what = what.to_owned();
-            move |error: rustix::io::Errno| told(&what, &error)
+            move |error: rustix::io::Errno| explain(&what, &error)
         };
         let apart = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         mount_change("/", apart).map_err(failed("the mounts cannot be taken apart"))?;
@@ -98,7 +98,7 @@ impl View {
         // Refused in a container that hides parts of it: then the old one stays, which can only be read and
         // shows processes that this one cannot reach.
         let _ = mount("proc", "/proc", "proc", flags, None::<&std::ffi::CStr>);
-        devices_of_its_own(&devices).map_err(|error| told("/dev cannot be made", &error))?;
+        devices_of_its_own(&devices).map_err(|error| explain("/dev cannot be made", &error))?;
         let is_covered = |path: &Path| self.hidden.iter().any(|hidden| path.starts_with(hidden));
         for (_, held) in &trees {
             set(held, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)?;
@@ -117,7 +117,7 @@ impl View {
             set(&held, MOUNT_ATTR_RDONLY)?;
             put(&held, path)?;
         }
-        self.cover(&inner).map_err(|error| told("what is hidden cannot be covered", &error))?;
+        self.cover(&inner).map_err(|error| explain("what is hidden cannot be covered", &error))?;
         // What is mounted in there stays as it is.
         set_mount(open(Path::new("/dev"))?.as_fd(), MOUNT_ATTR_RDONLY, false)
     }
@@ -191,18 +191,19 @@ fn copy(path: &Path) -> io::Result<OwnedFd> {
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_RECURSIVE
         | OpenTreeFlags::AT_EMPTY_PATH;
-    let failed = |error| told(&format!("{} cannot be mounted", path.display()), &error);
+    let failed = |error| explain(&format!("{} cannot be mounted", path.display()), &error);
     open_tree(open(path)?, "", flags).map_err(failed)
 }
 
 /// Puts it at a path.
 fn put(held: &OwnedFd, path: &Path) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    let failed = |error| told(&format!("nothing can be mounted on {}", path.display()), &error);
+    let failed = |error| explain(&format!("nothing can be mounted on {}", path.display()), &error);
     move_mount(held, "", open(path)?, "", flags).map_err(failed)
 }
 
 fn set(of: &OwnedFd, attributes: u64) -> io::Result<()> {
-    let failed = |error| told("what may be done at a mount cannot be set (Linux 5.12 can)", &error);
+    let failed =
+        |error| explain("what may be done at a mount cannot be set (Linux 5.12 can)", &error);
     set_mount(of.as_fd(), attributes, true).map_err(failed)
 }

@@ -38,7 +38,7 @@ use rustix::{
 
 use super::{
     capabilities,
-    landlock::{self, told},
+    landlock::{self, explain},
     mounts::View,
     network::{self, Maps},
     seccomp::Calls,
@@ -73,7 +73,7 @@ pub(super) fn enter(
         spaces |= libc::CLONE_NEWNET;
     }
     let split =
-        syscalls::split(spaces).map_err(|error| told("namespaces cannot be made", &error))?;
+        syscalls::split(spaces).map_err(|error| explain("namespaces cannot be made", &error))?;
     if let Some(first) = split {
         drop(inside);
         let begun = maps.write(first).and_then(|()| {
@@ -120,10 +120,10 @@ fn begin_network(net: Net, shares: bool, link: &UnixStream) -> io::Result<Option
     if net == Net::On {
         return Ok(None);
     }
-    syscalls::loopback_up().map_err(|error| told("the network cannot be made", &error))?;
+    syscalls::loopback_up().map_err(|error| explain("the network cannot be made", &error))?;
     if let Net::Port(port) = net {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-        let listener = listener.map_err(|error| told("the port cannot be taken", &error))?;
+        let listener = listener.map_err(|error| explain("the port cannot be taken", &error))?;
         hand_out(link, &listener)?;
     }
     Ok(Some(Attempts::default()))

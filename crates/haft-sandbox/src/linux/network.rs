@@ -16,7 +16,7 @@ use rustix::{
     thread::{LinkNameSpaceType, move_into_link_name_space},
 };
 
-use super::{is_root, landlock::told, syscalls};
+use super::{is_root, landlock::explain, syscalls};
 use crate::Network;
 
 /// Where the counters and tables of this process's own network are.
@@ -27,7 +27,7 @@ pub(super) fn make() -> io::Result<Network> {
     let maps = Maps::new(is_root())?;
     let (link, inside) = UnixStream::pair()?;
     let split = syscalls::split(libc::CLONE_NEWUSER | libc::CLONE_NEWNET);
-    let Some(child) = split.map_err(|error| told("a network cannot be made", &error))? else {
+    let Some(child) = split.map_err(|error| explain("a network cannot be made", &error))? else {
         drop(link);
         let up = || -> io::Result<()> {
             set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -44,10 +44,12 @@ pub(super) fn make() -> io::Result<Network> {
     let hold = || -> io::Result<Network> {
         maps.write(child)?;
         (&link).write_all(b"+")?;
-        (&link).read_exact(&mut [0]).map_err(|error| told("a network cannot be made", &error))?;
+        (&link)
+            .read_exact(&mut [0])
+            .map_err(|error| explain("a network cannot be made", &error))?;
         let space = |name: &str| {
             let path = format!("/proc/{}/ns/{name}", child.as_raw_pid());
-            let held = File::open(&path).map_err(|error| told(&path, &error))?;
+            let held = File::open(&path).map_err(|error| explain(&path, &error))?;
             Ok::<_, io::Error>(held.into())
         };
         Ok(Network { users: space("user")?, network: space("net")? })
@@ -64,7 +66,7 @@ pub(super) fn join(network: Network) -> io::Result<()> {
         [(network.users, LinkNameSpaceType::User), (network.network, LinkNameSpaceType::Network)];
     spaces.iter().try_for_each(|(space, kind)| {
         let joined = move_into_link_name_space(space.as_fd(), Some(*kind));
-        joined.map_err(|error| told("the network of the session cannot be joined", &error))
+        joined.map_err(|error| explain("the network of the session cannot be joined", &error))
     })
 }
 
@@ -100,7 +102,7 @@ impl Maps {
     pub(super) fn write(&self, of: Pid) -> io::Result<()> {
         let write = |name: &str, text: &str| {
             let written = fs::write(format!("/proc/{}/{name}", of.as_raw_pid()), text);
-            written.map_err(|error| told(&format!("{name} cannot be written"), &error))
+            written.map_err(|error| explain(&format!("{name} cannot be written"), &error))
         };
         if !self.free {
             write("setgroups", "deny")?;

@@ -133,7 +133,7 @@ pub(super) struct Spot {
 
 /// What a walk found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct WalkResult {
     pub(super) spots: BTreeMap<Key, Spot>,
     /// Where folders lie that were asked for.
     pub(super) ids: HashMap<Id, (HostPath, HostPath)>,
@@ -151,10 +151,10 @@ pub(super) struct Found {
 pub(super) fn find(
     guard: &Guard,
     exact: &HashSet<HostPath>,
-    before: Option<&Found>,
+    before: Option<&WalkResult>,
     (folders, now): (&mut Folders, i128),
     opened: &Opened,
-) -> Found {
+) -> WalkResult {
     let mut walk = Walk {
         guard,
         exact,
@@ -164,7 +164,7 @@ pub(super) fn find(
         wanted: before.iter().flat_map(|found| found.spots.keys()).map(|(id, _)| *id).collect(),
         folders,
         room: Room { bytes: BYTES, files: FILES, opened },
-        found: Found::default(),
+        found: WalkResult::default(),
         left: (FOLDERS, NAMES),
         commons: Vec::new(),
         now,
@@ -197,12 +197,12 @@ struct Walk<'a> {
     exact: &'a HashSet<HostPath>,
     names: Names,
     keys: Names,
-    before: Option<&'a Found>,
+    before: Option<&'a WalkResult>,
     /// Folders of what was found before.
     wanted: HashSet<Id>,
     folders: &'a mut Folders,
     room: Room<'a>,
-    found: Found,
+    found: WalkResult,
     /// Folders and names that may still be looked at.
     left: (usize, usize),
     /// Folders that a `commondir` names. They are looked into last: what was found another way counts.
@@ -515,7 +515,7 @@ impl Walk<'_> {
         // One that was made or changed meanwhile is judged by itself, and what it names is no reason to
         // take away what the person has there.
         let key = (id, vec![COMMON.into()]);
-        let stands = |found: &Found| found.spots.get(&key).map(|spot| spot.state.clone().ok());
+        let stands = |found: &WalkResult| found.spots.get(&key).map(|spot| spot.state.clone().ok());
         if self.before.is_none_or(|before| stands(before) == stands(&self.found))
             && let Some(real) = common(&tree.real.join(below))
         {
@@ -608,7 +608,7 @@ fn common(folder: &Path) -> Option<PathBuf> {
 }
 
 /// What is asked of something that was made, to know whether it runs nothing.
-pub(super) struct Asked<'a> {
+pub(super) struct NewEntryCheck<'a> {
     pub(super) guard: &'a Guard,
     /// Folders of git's that were there before, and so are as they were.
     pub(super) repositories: &'a HashSet<Id>,
@@ -616,7 +616,7 @@ pub(super) struct Asked<'a> {
     pub(super) config: fn(&str) -> bool,
 }
 
-impl Asked<'_> {
+impl NewEntryCheck<'_> {
     /// Whether a folder has its settings and objects where git puts those of a worktree, and nothing there
     /// runs anything that did not before.
     fn shares(&self, folder: &Path) -> bool {
@@ -653,7 +653,7 @@ pub(super) fn is_tame(
     state: &State,
     path: &HostPath,
     names: &[OsString],
-    asked: &Asked<'_>,
+    asked: &NewEntryCheck<'_>,
 ) -> bool {
     let [name] = names else { return false };
     let path = Path::new(OsStr::from_bytes(path.as_bytes()));

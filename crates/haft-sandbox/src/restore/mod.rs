@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::guard::Folders;
 use self::{
-    guard::{Asked, Found, HEAD, Key, Spot, at_names, find, id_of, is_tame, thing},
+    guard::{HEAD, Key, NewEntryCheck, Spot, WalkResult, at_names, find, id_of, is_tame, thing},
     set_aside::put_aside,
     state::{Opened, Room, State, make, rights, split, state, top},
 };
@@ -42,7 +42,7 @@ const KEYS: usize = 1000;
 /// What a program did to something that is protected, and what was done about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PutBack {
+pub enum Restored {
     /// It was changed, and is as it was before; what stood there lies at the second path, if anything did.
     Restored(HostPath, Option<HostPath>),
     /// It was made, and lies at the second path now.
@@ -55,7 +55,7 @@ pub enum PutBack {
 
 /// What whoever keeps it brings along.
 #[derive(Clone, Debug)]
-pub struct Keeping {
+pub struct RestoreOptions {
     /// Where what is put aside goes; none: beside, under a name that means nothing.
     pub aside: Option<PathBuf>,
     /// What was read of folders before.
@@ -68,7 +68,7 @@ pub struct Keeping {
     pub tame: fn(&str) -> bool,
 }
 
-impl Default for Keeping {
+impl Default for RestoreOptions {
     fn default() -> Self {
         Self { aside: None, folders: Arc::default(), now: || 0, tame: |_| false }
     }
@@ -76,12 +76,12 @@ impl Default for Keeping {
 
 /// What is protected, as it was.
 #[derive(Debug)]
-pub struct Kept {
+pub struct ProtectedState {
     items: Vec<Item>,
     /// What is protected at any depth.
     guard: Guard,
-    found: Found,
-    how: Keeping,
+    found: WalkResult,
+    how: RestoreOptions,
 }
 
 #[derive(Debug)]
@@ -104,12 +104,12 @@ struct Looked {
     held: Option<Vec<(u64, u64)>>,
 }
 
-impl Kept {
+impl ProtectedState {
     /// Looks at what is protected in folders that may be written; the rest needs no looking at.
     ///
     /// At [`Level::Namespaces`] what is there and has a path of its own cannot be changed by the program,
     /// as long as the folders in which it lies are the same: then it was changed by somebody else.
-    pub fn look(limits: &Limits, level: Level, how: Keeping) -> Self {
+    pub fn look(limits: &Limits, level: Level, how: RestoreOptions) -> Self {
         let opened = Opened::default();
         let of = |path: &HostPath| {
             let inside = limits.writable().filter(|tree| path.is_within(tree));
@@ -126,15 +126,15 @@ impl Kept {
         };
         let items = limits.protected.iter().filter_map(of).collect();
         let guard = limits.guard.clone();
-        let mut kept = Self { items, guard, found: Found::default(), how };
+        let mut kept = Self { items, guard, found: WalkResult::default(), how };
         kept.found = kept.find(None, &opened);
         kept
     }
 
     /// Walks through the guarded folders; what was found before, if that is not the first time.
-    fn find(&self, before: Option<&Found>, opened: &Opened) -> Found {
+    fn find(&self, before: Option<&WalkResult>, opened: &Opened) -> WalkResult {
         if self.guard.folders.is_empty() && self.guard.repositories.is_empty() {
-            return Found::default();
+            return WalkResult::default();
         }
         let exact = self.items.iter().map(|item| item.path.clone()).collect();
         find(&self.guard, &exact, before, (&mut self.folders(), (self.how.now)()), opened)
@@ -151,23 +151,23 @@ impl Kept {
     }
 
     /// Puts back what is not as it was; what was done, in the order of what is protected.
-    pub fn put_back(&self) -> Vec<PutBack> {
+    pub fn put_back(&self) -> Vec<Restored> {
         let opened = Opened::default();
         let repositories = &self.found.repositories;
-        let asked = Asked { guard: &self.guard, repositories, config: self.how.tame };
+        let asked = NewEntryCheck { guard: &self.guard, repositories, config: self.how.tame };
         let cx = Cx { opened: &opened, asked, how: &self.how };
         let done = |item: &Item| match &item.state {
-            Err(why) => Some(PutBack::Unknown(item.path.clone(), why.clone())),
+            Err(why) => Some(Restored::Unknown(item.path.clone(), why.clone())),
             Ok(looked) => match looked.put_back(&item.tree, &cx) {
                 Ok(Done { changed: false, .. }) => None,
                 Ok(Done { aside: Some(aside), .. }) if looked.state == Ok(State::Missing) => {
-                    Some(PutBack::Removed(item.path.clone(), aside))
+                    Some(Restored::Removed(item.path.clone(), aside))
                 }
-                Ok(Done { aside, .. }) => Some(PutBack::Restored(item.path.clone(), aside)),
-                Err(error) => Some(PutBack::Left(item.path.clone(), error.to_string())),
+                Ok(Done { aside, .. }) => Some(Restored::Restored(item.path.clone(), aside)),
+                Err(error) => Some(Restored::Left(item.path.clone(), error.to_string())),
             },
         };
-        let mut all: Vec<PutBack> = self.items.iter().filter_map(done).collect();
+        let mut all: Vec<Restored> = self.items.iter().filter_map(done).collect();
         let now = self.find(Some(&self.found), &opened);
         // What stands in a folder that has just become a repository may be the person's: its head goes.
         let is_new = |key: &Key| {
@@ -194,8 +194,8 @@ impl Kept {
             let path = key.1.iter().try_fold(folder.clone(), |at, n| at.join_bytes(n.as_bytes()));
             let path = path.unwrap_or_else(|_| before.path.clone());
             all.push(match cx.restore(key, &at, &before.state) {
-                Ok(aside) => PutBack::Restored(path, aside),
-                Err(error) => PutBack::Left(path, error.to_string()),
+                Ok(aside) => Restored::Restored(path, aside),
+                Err(error) => Restored::Left(path, error.to_string()),
             });
         }
         all.extend(self.unseen(&now));
@@ -203,7 +203,7 @@ impl Kept {
     }
 
     /// What was not looked at.
-    fn unseen(&self, now: &Found) -> Vec<PutBack> {
+    fn unseen(&self, now: &WalkResult) -> Vec<Restored> {
         let keys = (self.found.keys.len() > KEYS)
             .then(|| format!("more than {KEYS} keys lie there, and the rest could be read"));
         let cut = match (now.cut, self.found.cut) {
@@ -215,33 +215,33 @@ impl Kept {
             ),
         };
         let whys = keys.into_iter().chain(cut.map(str::to_owned));
-        let at = |why| Some(PutBack::Unknown(self.guard.folders.first()?.clone(), why));
+        let at = |why| Some(Restored::Unknown(self.guard.folders.first()?.clone(), why));
         whys.filter_map(at).collect()
     }
 
     /// What is done about something that was found behind the program.
-    fn spot(&self, key: &Key, spot: &Spot, cx: &Cx<'_>) -> Option<PutBack> {
+    fn spot(&self, key: &Key, spot: &Spot, cx: &Cx<'_>) -> Option<Restored> {
         let same = || self.found.spots.values().find(|before| before.path == spot.path);
         let Some(before) = self.found.spots.get(key).or_else(same) else {
             if spot.state.as_ref().is_ok_and(|now| cx.is_tame(now, &spot.path, &key.1)) {
                 return None;
             }
             return Some(match cx.restore(key, spot, &Ok(State::Missing)) {
-                Ok(Some(aside)) => PutBack::Removed(spot.path.clone(), aside),
+                Ok(Some(aside)) => Restored::Removed(spot.path.clone(), aside),
                 Ok(None) => return None,
-                Err(error) => PutBack::Left(spot.path.clone(), error.to_string()),
+                Err(error) => Restored::Left(spot.path.clone(), error.to_string()),
             });
         };
         if let Err(why) = &before.state {
-            return Some(PutBack::Unknown(spot.path.clone(), why.clone()));
+            return Some(Restored::Unknown(spot.path.clone(), why.clone()));
         }
         // Where a repository stood before, git moves its head.
         if before.state == spot.state || is_head(key) {
             return None;
         }
         Some(match cx.restore(key, spot, &before.state) {
-            Ok(aside) => PutBack::Restored(spot.path.clone(), aside),
-            Err(error) => PutBack::Left(spot.path.clone(), error.to_string()),
+            Ok(aside) => Restored::Restored(spot.path.clone(), aside),
+            Err(error) => Restored::Left(spot.path.clone(), error.to_string()),
         })
     }
 
@@ -379,8 +379,8 @@ struct Done {
 /// What putting back needs.
 struct Cx<'a> {
     opened: &'a Opened,
-    asked: Asked<'a>,
-    how: &'a Keeping,
+    asked: NewEntryCheck<'a>,
+    how: &'a RestoreOptions,
 }
 
 impl Cx<'_> {

@@ -12,14 +12,14 @@ use super::{state::FILES, *};
 struct World {
     folder: tempfile::TempDir,
     tree: HostPath,
-    how: Keeping,
+    how: RestoreOptions,
 }
 
 impl World {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let tree = HostPath::new(folder.path().join("w").as_os_str().as_bytes(), Style::Posix);
-        let this = Self { folder, tree: tree.unwrap(), how: Keeping::default() };
+        let this = Self { folder, tree: tree.unwrap(), how: RestoreOptions::default() };
         this.write("w/.git/config", "[core]\n");
         this.write("w/.git/hooks/pre-commit", "#!/bin/sh\n");
         this.write("w/.git/HEAD", "ref: refs/heads/main\n");
@@ -40,29 +40,29 @@ impl World {
         fs::read_to_string(self.at(path)).unwrap_or_else(|error| error.kind().to_string())
     }
 
-    fn look(&self) -> Kept {
+    fn look(&self) -> ProtectedState {
         self.look_at(Level::Landlock)
     }
 
-    fn look_held(&self) -> Kept {
+    fn look_held(&self) -> ProtectedState {
         self.look_at(Level::Namespaces)
     }
 
-    fn look_at(&self, level: Level) -> Kept {
+    fn look_at(&self, level: Level) -> ProtectedState {
         let names = [".git/config", ".git/hooks", ".mcp.json", ".vscode"];
         self.look_with(&names, Guard::default(), level)
     }
 
-    fn look_with(&self, names: &[&str], guard: Guard, level: Level) -> Kept {
+    fn look_with(&self, names: &[&str], guard: Guard, level: Level) -> ProtectedState {
         let write = vec![self.tree.clone()];
         let protected = crate::in_trees(&write, names);
         let limits = Limits { write, protected, guard, ..Limits::default() };
         let tame = |text: &str| !text.contains("fsmonitor");
-        Kept::look(&limits, level, Keeping { tame, ..self.how.clone() })
+        ProtectedState::look(&limits, level, RestoreOptions { tame, ..self.how.clone() })
     }
 
     /// At any depth, with what is free.
-    fn deep(&self, free: &[&str]) -> Kept {
+    fn deep(&self, free: &[&str]) -> ProtectedState {
         let names = [".envrc", ".vscode", ".cargo/config.toml"].map(ToOwned::to_owned).to_vec();
         let free = free.iter().map(|name| self.tree.join(name).unwrap()).collect();
         let guard = Guard { folders: vec![self.tree.clone()], names, free, ..Guard::default() };
@@ -70,7 +70,7 @@ impl World {
     }
 
     /// What is told, as words with the path below the tree.
-    fn told(&self, kept: &Kept) -> Vec<String> {
+    fn told(&self, kept: &ProtectedState) -> Vec<String> {
         let below = |path: &HostPath| {
             String::from_utf8_lossy(path.relative_to(&self.tree).unwrap()).into_owned()
         };
@@ -78,18 +78,18 @@ impl World {
             let at = std::path::Path::new(OsStr::from_bytes(path.as_bytes()));
             assert!(at.symlink_metadata().is_ok() && below(path).contains(".put-aside-"));
         };
-        let told = |one: PutBack| match one {
-            PutBack::Restored(path, stood) => {
+        let told = |one: Restored| match one {
+            Restored::Restored(path, stood) => {
                 stood.iter().for_each(aside);
                 let stood = if stood.is_some() { "" } else { ", gone" };
                 format!("restored {}{stood}", below(&path))
             }
-            PutBack::Removed(path, stood) => {
+            Restored::Removed(path, stood) => {
                 aside(&stood);
                 format!("removed {}", below(&path))
             }
-            PutBack::Left(path, why) => format!("left {}: {why}", below(&path)),
-            PutBack::Unknown(path, why) => format!("unknown {}: {why}", below(&path)),
+            Restored::Left(path, why) => format!("left {}: {why}", below(&path)),
+            Restored::Unknown(path, why) => format!("unknown {}: {why}", below(&path)),
         };
         kept.put_back().into_iter().map(told).collect()
     }
@@ -208,7 +208,11 @@ fn what_is_too_much_to_be_kept_is_said() {
     for (write, protected) in [("gone", "gone/.envrc"), (".", "/nowhere")] {
         let of = |path: &str| vec![world.tree.join(path).unwrap()];
         let limits = Limits { write: of(write), protected: of(protected), ..Limits::default() };
-        assert!(Kept::look(&limits, Level::Landlock, Keeping::default()).items.is_empty());
+        assert!(
+            ProtectedState::look(&limits, Level::Landlock, RestoreOptions::default())
+                .items
+                .is_empty()
+        );
     }
 }
 
@@ -444,12 +448,12 @@ fn a_closed_folder_is_opened_for_it_and_closed_again() {
     assert!(
         matches!(
             &deep[..],
-            [PutBack::Removed(..), PutBack::Restored(..)]
-                | [PutBack::Restored(..), PutBack::Removed(..)]
+            [Restored::Removed(..), Restored::Restored(..)]
+                | [Restored::Restored(..), Restored::Removed(..)]
         ),
         "{deep:?}"
     );
-    assert!(matches!(&right[..], [PutBack::Removed(..)]), "{right:?}");
+    assert!(matches!(&right[..], [Restored::Removed(..)]), "{right:?}");
     assert_eq!(world.read("w/sub/.envrc"), "old\n");
     assert!(!world.at("w/made/.envrc").exists() && !world.at("w/.mcp.json").exists());
 }
@@ -461,7 +465,7 @@ fn what_was_put_aside_lies_in_no_folder_of_the_project() {
     let kept = world.deep(&[]);
     world.write("w/sub/.vscode/tasks.json", "work");
     fs::set_permissions(world.at("w/sub/.vscode"), PermissionsExt::from_mode(0o500)).unwrap();
-    let [PutBack::Removed(path, stood)] = &kept.put_back()[..] else { panic!() };
+    let [Restored::Removed(path, stood)] = &kept.put_back()[..] else { panic!() };
     assert!(path.text().ends_with("/w/sub/.vscode"));
     let stood = std::path::Path::new(OsStr::from_bytes(stood.as_bytes()));
     assert!(stood.starts_with(world.at("aside")));
@@ -529,7 +533,7 @@ fn a_repository_whose_files_lie_elsewhere_is_looked_through_too() {
     let git = world.tree.join(".git").unwrap();
     let guard = Guard { repositories: vec![git.clone()], ..Guard::default() };
     let limits = Limits { write: vec![git], guard, ..Limits::default() };
-    let kept = Kept::look(&limits, Level::Landlock, world.how.clone());
+    let kept = ProtectedState::look(&limits, Level::Landlock, world.how.clone());
     world.write("w/.git/config", "evil");
     world.write("w/.git/worktrees/t/commondir", "evil");
     world.write("w/.git/modules/m/hooks/post-checkout", "evil");

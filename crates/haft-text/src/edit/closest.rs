@@ -73,7 +73,7 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     let rest = &all[asked..];
     let compared = rest.iter().take(align::OLD).map(|line| clip(line));
     let clipped: Vec<&str> = compared.collect();
-    let wanted = Wanted { lines: rest, first: asked == 0, ended };
+    let wanted = SearchedLines { lines: rest, first: asked == 0, ended };
     // Behind the last line end there is no line.
     let whole = scanned.strip_suffix('\n').unwrap_or(scanned);
     let file: Vec<&str> = whole.split('\n').skip(from).take(align::FILE).collect();
@@ -96,7 +96,7 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     // Equal lines before those that are compared belong to it.
     let first = from + if wanted.first { first } else { 0 } - asked;
     let region = Region { first, last: region::last(scanned, from + last, beyond) };
-    let said = |one: Named| Difference { line: from + one.line, text: one.text };
+    let said = |one: DifferingLine| Difference { line: from + one.line, text: one.text };
     let differences = (named.into_iter().map(said).collect(), more);
     let shown = region::shown(scanned, region, old.len(), focus, differences);
     Some(Near { shown, first: first + 1, last: from + last + 1 })
@@ -159,7 +159,7 @@ fn beyond_the_equal(text: &str, wanted: &[&str], start: usize) -> (usize, usize)
 /// Takes the first and the last lines of the old text that are hardly like what the file has there
 /// for lines that the file has not: else a neighbour would be shown as a part of what the old text
 /// stands for, and be lost with it.
-fn drop_unlike_edges(pairs: &mut Vec<Pair>, wanted: &Wanted<'_, '_>, file: &[&str]) {
+fn drop_unlike_edges(pairs: &mut Vec<Pair>, wanted: &SearchedLines<'_, '_>, file: &[&str]) {
     let alike = |pair: &Pair| {
         let Pair::Both(at, there) = *pair else { return false };
         let open = (at == 0 && wanted.first) || (at + 1 == wanted.lines.len() && !wanted.ended);
@@ -184,7 +184,7 @@ fn drop_unlike_edges(pairs: &mut Vec<Pair>, wanted: &Wanted<'_, '_>, file: &[&st
 }
 
 /// The lines asked for that are compared.
-struct Wanted<'w, 't> {
+struct SearchedLines<'w, 't> {
     lines: &'w [&'t str],
     /// Whether the first of them is the first of the old text.
     first: bool,
@@ -295,14 +295,18 @@ fn by_ends(text: &str, wanted: &[&str]) -> Option<usize> {
 }
 
 /// A line that differs, from 0, and from which character of it on, from 1.
-struct Named {
+struct DifferingLine {
     line: usize,
     column: Option<usize>,
     text: String,
 }
 
 /// The first differences, and how many lines differ besides.
-fn differences(wanted: &Wanted<'_, '_>, file: &[&str], pairs: &[Pair]) -> (Vec<Named>, usize) {
+fn differences(
+    wanted: &SearchedLines<'_, '_>,
+    file: &[&str],
+    pairs: &[Pair],
+) -> (Vec<DifferingLine>, usize) {
     let mut found = Vec::new();
     let mut more = 0;
     for pair in pairs {
@@ -339,7 +343,7 @@ fn differences(wanted: &Wanted<'_, '_>, file: &[&str], pairs: &[Pair]) -> (Vec<N
         if found.len() == NAMED {
             more += 1;
         } else {
-            found.push(Named { line, column, text });
+            found.push(DifferingLine { line, column, text });
         }
     }
     (found, more)

@@ -36,24 +36,24 @@ pub(super) trait Fold {
     /// The folded line.
     fn key<'t>(&self, line: &'t str) -> Cow<'t, str>;
     /// What the other methods take as `old` for a line of the old text.
-    fn wanted<'t>(&self, line: &'t str) -> Wanted<'t>;
+    fn wanted<'t>(&self, line: &'t str) -> FoldedLine<'t>;
     /// Where the end of a line begins that folds to what `old` folds to.
-    fn suffix(&self, line: &str, old: &Wanted<'_>) -> Option<usize>;
+    fn suffix(&self, line: &str, old: &FoldedLine<'_>) -> Option<usize>;
     /// Where the beginning of a line ends that folds to what `old` folds to.
-    fn prefix(&self, line: &str, old: &Wanted<'_>) -> Option<usize>;
+    fn prefix(&self, line: &str, old: &FoldedLine<'_>) -> Option<usize>;
     /// Reports the parts of a line that fold to what `old` folds to; work that grows with `old`
     /// is done only for lines that are as long.
-    fn within(&self, line: &str, old: &Wanted<'_>, found: &mut dyn FnMut(Range<usize>));
+    fn within(&self, line: &str, old: &FoldedLine<'_>, found: &mut dyn FnMut(Range<usize>));
 }
 
 /// A line of the old text, looked at once and then compared with every line.
-pub(super) struct Wanted<'t> {
+pub(super) struct FoldedLine<'t> {
     text: Cow<'t, str>,
     /// Length without the blanks at its end.
     bare: usize,
 }
 
-impl<'t> Wanted<'t> {
+impl<'t> FoldedLine<'t> {
     fn new(text: Cow<'t, str>) -> Self {
         Self { bare: trimmed(&text).len(), text }
     }
@@ -75,12 +75,12 @@ impl Fold for Blanks {
         Cow::Borrowed(trimmed(line))
     }
 
-    fn wanted<'t>(&self, line: &'t str) -> Wanted<'t> {
+    fn wanted<'t>(&self, line: &'t str) -> FoldedLine<'t> {
         // Whether blanks are asked for at the end matters here.
-        Wanted::new(Cow::Borrowed(line))
+        FoldedLine::new(Cow::Borrowed(line))
     }
 
-    fn suffix(&self, line: &str, old: &Wanted<'_>) -> Option<usize> {
+    fn suffix(&self, line: &str, old: &FoldedLine<'_>) -> Option<usize> {
         if old.text.is_empty() {
             return Some(line.len());
         }
@@ -88,7 +88,7 @@ impl Fold for Blanks {
         line.ends_with(old.bare()).then(|| line.len() - old.bare)
     }
 
-    fn prefix(&self, line: &str, old: &Wanted<'_>) -> Option<usize> {
+    fn prefix(&self, line: &str, old: &FoldedLine<'_>) -> Option<usize> {
         if old.bare == old.text.len() {
             return line.starts_with(&*old.text).then_some(old.bare);
         }
@@ -96,7 +96,7 @@ impl Fold for Blanks {
         (trimmed(line) == old.bare()).then_some(line.len())
     }
 
-    fn within(&self, line: &str, old: &Wanted<'_>, found: &mut dyn FnMut(Range<usize>)) {
+    fn within(&self, line: &str, old: &FoldedLine<'_>, found: &mut dyn FnMut(Range<usize>)) {
         if old.bare < old.text.len() && trimmed(line).ends_with(old.bare()) {
             found(trimmed(line).len() - old.bare..line.len());
         }
@@ -199,11 +199,11 @@ impl Fold for Forms {
         Folded::new(line).map_or(Cow::Borrowed(line), |folded| Cow::Owned(folded.text))
     }
 
-    fn wanted<'t>(&self, line: &'t str) -> Wanted<'t> {
-        Wanted::new(self.key(line))
+    fn wanted<'t>(&self, line: &'t str) -> FoldedLine<'t> {
+        FoldedLine::new(self.key(line))
     }
 
-    fn suffix(&self, line: &str, old: &Wanted<'_>) -> Option<usize> {
+    fn suffix(&self, line: &str, old: &FoldedLine<'_>) -> Option<usize> {
         let old = &*old.text;
         if line.is_ascii() {
             return line.ends_with(old).then(|| line.len() - old.len());
@@ -213,7 +213,7 @@ impl Fold for Forms {
         folded.unfolded(start)
     }
 
-    fn prefix(&self, line: &str, old: &Wanted<'_>) -> Option<usize> {
+    fn prefix(&self, line: &str, old: &FoldedLine<'_>) -> Option<usize> {
         let old = &*old.text;
         if line.is_ascii() {
             return line.starts_with(old).then_some(old.len());
@@ -223,7 +223,7 @@ impl Fold for Forms {
         folded.unfolded(old.len())
     }
 
-    fn within(&self, line: &str, old: &Wanted<'_>, found: &mut dyn FnMut(Range<usize>)) {
+    fn within(&self, line: &str, old: &FoldedLine<'_>, found: &mut dyn FnMut(Range<usize>)) {
         let old = &*old.text;
         if line.is_ascii() {
             // Preparing the search takes as long as `old` is.

@@ -184,7 +184,7 @@ pub fn find(decoded: &Decoded<'_>, edit: &Edit) -> Result<Vec<Place>, EditError>
         .collect())
 }
 
-fn byte_ranges(decoded: &Decoded<'_>, found: &[Found<'_>]) -> Vec<Range<usize>> {
+fn byte_ranges(decoded: &Decoded<'_>, found: &[Replacement<'_>]) -> Vec<Range<usize>> {
     let bounds: Vec<usize> =
         found.iter().flat_map(|one| [one.range.start, one.range.end]).collect();
     let offsets = decoded.byte_offsets(&bounds);
@@ -192,7 +192,7 @@ fn byte_ranges(decoded: &Decoded<'_>, found: &[Found<'_>]) -> Vec<Range<usize>> 
 }
 
 /// A replacement in terms of the text, before it is encoded.
-struct Found<'e> {
+struct Replacement<'e> {
     edit: usize,
     range: Range<usize>,
     text: Cow<'e, str>,
@@ -255,7 +255,11 @@ fn dependent(view: &View<'_>, error: EditError, edit: &Edit, before: &[Edit]) ->
     }
 }
 
-fn check(view: &View<'_>, decoded: &Decoded<'_>, found: &[Found<'_>]) -> Result<(), EditError> {
+fn check(
+    view: &View<'_>,
+    decoded: &Decoded<'_>,
+    found: &[Replacement<'_>],
+) -> Result<(), EditError> {
     for pair in found.windows(2) {
         if pair[0].range.end > pair[1].range.start {
             return Err(EditError::Overlap {
@@ -278,7 +282,7 @@ fn check(view: &View<'_>, decoded: &Decoded<'_>, found: &[Found<'_>]) -> Result<
 fn build(
     view: &View<'_>,
     decoded: &Decoded<'_>,
-    found: Vec<Found<'_>>,
+    found: Vec<Replacement<'_>>,
     tolerances: Vec<Option<&'static str>>,
 ) -> Result<Applied, EditError> {
     let ranges = byte_ranges(decoded, &found);
@@ -351,7 +355,7 @@ fn taken_for(decoded: &Decoded<'_>, applied: &Applied) -> Result<Option<&'static
     if format.encoding.is_utf16() { Err(lost()) } else { Ok(Some(found.encoding.name())) }
 }
 
-fn first_line(view: &View<'_>, one: &Found<'_>) -> usize {
+fn first_line(view: &View<'_>, one: &Replacement<'_>) -> usize {
     let before = &view.original().as_bytes()[one.range.clone()];
     let same = before.iter().zip(one.text.as_bytes()).take_while(|(old, new)| old == new).count();
     view.number_in_original(one.range.start + same)
@@ -365,7 +369,7 @@ fn locate<'e>(
     view: &View<'_>,
     number: usize,
     edit: &'e Edit,
-    found: &mut Vec<Found<'e>>,
+    found: &mut Vec<Replacement<'e>>,
 ) -> Result<(), EditError> {
     if edit.old_text.is_empty() {
         return Err(EditError::EmptyOld { edit: number });
@@ -407,7 +411,7 @@ fn locate<'e>(
     for one in &found[from..] {
         halves::adds_none(view, number, &one.range, &one.text)?;
     }
-    let changes = |one: &Found<'_>| view.original()[one.range.clone()] != *one.text;
+    let changes = |one: &Replacement<'_>| view.original()[one.range.clone()] != *one.text;
     if !found[from..].iter().any(changes) {
         return Err(EditError::NoChange { edit: number });
     }
@@ -534,13 +538,13 @@ fn exact<'e>(
     span: Range<usize>,
     old: &str,
     new: &Cow<'e, str>,
-) -> Found<'e> {
+) -> Replacement<'e> {
     let text = if view.plain() {
         new.clone()
     } else {
         Cow::Owned(rebuild::rebuild(view, &span, old, new))
     };
-    Found { edit, range: view.range(&span), text, tolerance: None, brought: Vec::new() }
+    Replacement { edit, range: view.range(&span), text, tolerance: None, brought: Vec::new() }
 }
 
 fn tolerant<'e>(
@@ -549,7 +553,7 @@ fn tolerant<'e>(
     edit: &Edit,
     old: &str,
     new: &str,
-) -> Result<Found<'e>, EditError> {
+) -> Result<Replacement<'e>, EditError> {
     let there = Standing::of(view, new);
     let applied = |at: usize, places: usize| {
         if already_applied::is_rest(old, new) {
@@ -579,7 +583,7 @@ fn tolerant<'e>(
             let forms = name == tolerance::FORMS;
             let brought = if forms { spelling::brought(there, &text) } else { Vec::new() };
             let text = Cow::Owned(text);
-            Ok(Found { edit: number, range, text, tolerance: Some(name), brought })
+            Ok(Replacement { edit: number, range, text, tolerance: Some(name), brought })
         }
         Outcome::None => Err(absent(view, number, edit, (old, new), &there)),
     }

@@ -129,7 +129,7 @@ const HARMLESS: &[&str] = &[
 
 /// A value in a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct DetectedValue {
     /// What it is called there.
     pub name: String,
     /// Where it stands, in bytes.
@@ -139,9 +139,9 @@ pub(super) struct Found {
 /// What is known of a text.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    pub found: Vec<Found>,
+    pub found: Vec<DetectedValue>,
     /// Those that are found by how they begin: where they end is a guess.
-    pub tokens: Vec<Found>,
+    pub tokens: Vec<DetectedValue>,
     /// Where a value begins that goes on behind the end of the text.
     pub open: Option<usize>,
 }
@@ -287,7 +287,7 @@ impl Finder {
         let is_setting = is_git_setting(called, &text[value.range.clone()]);
         if !is_setting && value.counts(called, text) {
             let end = value.range.end;
-            to.found.push(Found { name: last(called).to_owned(), value: value.range });
+            to.found.push(DetectedValue { name: last(called).to_owned(), value: value.range });
             return Some(end);
         }
         // What stands there may be another name, or an address.
@@ -311,7 +311,7 @@ impl Finder {
             return None;
         }
         let end = value.range.end;
-        to.found.push(Found { name: last(called).to_owned(), value: value.range });
+        to.found.push(DetectedValue { name: last(called).to_owned(), value: value.range });
         Some(end)
     }
 
@@ -338,7 +338,7 @@ impl Finder {
             from = (value.range.end + 1).min(most);
             if value.counts(called, text) {
                 end = Some(value.range.end);
-                to.found.push(Found { name: last(called).to_owned(), value: value.range });
+                to.found.push(DetectedValue { name: last(called).to_owned(), value: value.range });
             }
         }
     }
@@ -631,7 +631,7 @@ fn scheme(text: &str, at: usize, name: &str, to: &mut Findings) -> Option<usize>
         return None;
     }
     let end = range.end;
-    to.found.push(Found { name: name.to_owned(), value: range });
+    to.found.push(DetectedValue { name: name.to_owned(), value: range });
     Some(end)
 }
 
@@ -661,6 +661,6 @@ fn address(text: &str, at: usize, to: &mut Findings) -> Option<usize> {
     }
     let range = at + start..at + user.len();
     let end = range.end;
-    to.found.push(Found { name: name.to_owned(), value: range });
+    to.found.push(DetectedValue { name: name.to_owned(), value: range });
     Some(end)
 }

@@ -31,7 +31,7 @@ use std::{
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use self::{
-    detect::{Finder, Findings, Found, Inside},
+    detect::{DetectedValue, Finder, Findings, Inside},
     fingerprints::Prints,
 };
 pub use self::{
@@ -292,12 +292,12 @@ impl Secrets {
 
     /// Of tokens, which are found by how they begin, those that are more than a known one with other text
     /// right behind it. A known value that begins within one and goes on behind it ends it.
-    fn not_known(&self, text: &str, tokens: Vec<Found>) -> Vec<Found> {
+    fn not_known(&self, text: &str, tokens: Vec<DetectedValue>) -> Vec<DetectedValue> {
         if tokens.is_empty() {
             return tokens;
         }
         let known = self.known_places(text);
-        let cut = |mut token: Found| {
+        let cut = |mut token: DetectedValue| {
             let Range { start, end } = token.value;
             let from = known.partition_point(|(place, _)| place.start < start);
             for (place, _) in known[from..].iter().take_while(|(place, _)| place.start < end) {

@@ -4,7 +4,7 @@
 //! such a name keeps its words. Bounded: after [`MOST`] lines a block is over, wherever its end is.
 
 use super::{
-    detect::{Findings, Found, blanks},
+    detect::{DetectedValue, Findings, blanks},
     heuristics,
 };
 
@@ -85,7 +85,7 @@ impl Block {
             let (value, start) = value(part);
             if counts(&self.name, value) {
                 let place = at + start..at + start + value.len();
-                to.found.push(Found { name: self.name.clone(), value: place });
+                to.found.push(DetectedValue { name: self.name.clone(), value: place });
             }
             at += part.len();
             self.left -= 1;

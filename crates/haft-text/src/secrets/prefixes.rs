@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{detect::Found, heuristics};
+use super::{detect::DetectedValue, heuristics};
 
 /// A kind of token.
 struct Kind {
@@ -82,7 +82,7 @@ pub(super) fn is_whole(text: &str) -> bool {
 }
 
 /// The token that begins at a place, where one does; `open` where it may go on behind the end.
-pub(super) fn token(text: &str, word: &Range<usize>) -> Option<(Found, bool)> {
+pub(super) fn token(text: &str, word: &Range<usize>) -> Option<(DetectedValue, bool)> {
     let kind = KINDS.iter().find(|kind| kind.begins == &text[word.clone()])?;
     let part = |b: &u8| b.is_ascii_alphanumeric() || kind.signs.as_bytes().contains(b);
     // In the middle of something longer it begins nothing.
@@ -97,6 +97,6 @@ pub(super) fn token(text: &str, word: &Range<usize>) -> Option<(Found, bool)> {
     let value = &text[word.end..word.end + len];
     let is_one =
         len >= kind.least && heuristics::is_random(value) && !heuristics::is_filled_in(value);
-    let found = Found { name: kind.name.to_owned(), value: word.start..word.end + len };
+    let found = DetectedValue { name: kind.name.to_owned(), value: word.start..word.end + len };
     (is_one || is_open).then_some((found, is_open && !is_one))
 }

@@ -3,7 +3,7 @@
 //! **Invariant:** only what looks like lines of a key is one: in code that names its begin nothing
 //! is taken for it.
 
-use super::detect::{Findings, Found};
+use super::detect::{DetectedValue, Findings};
 
 /// What a line of a key is called.
 const NAME: &str = "PRIVATE_KEY";
@@ -76,7 +76,7 @@ impl Key {
                 if start + len == text_end {
                     to.open.get_or_insert(start);
                 }
-                to.found.push(Found { name: NAME.to_owned(), value: start..start + len });
+                to.found.push(DetectedValue { name: NAME.to_owned(), value: start..start + len });
             }
             *self = match *self {
                 _ if is_line && len >= FIRST => Self::Lines,

@@ -63,7 +63,7 @@ fn is_written(text: &str, units: &[Unit]) -> bool {
 
 /// What an edit has to come to.
 #[derive(Debug, PartialEq)]
-enum Wanted {
+enum Expected {
     /// The units before, in the place of, and after the old text.
     Done([Vec<Unit>; 3]),
     /// Refused since one text ends in one half of a line end.
@@ -72,7 +72,7 @@ enum Wanted {
     Other,
 }
 
-fn wanted(file: &str, old: &str, new: &str) -> Wanted {
+fn wanted(file: &str, old: &str, new: &str) -> Expected {
     let cr_ends = cr_ends(file);
     let [file, mut old, mut new] = [file, old, new].map(|text| units(text, cr_ends));
     let at = |wanted: &[Unit]| -> Vec<usize> {
@@ -92,19 +92,19 @@ fn wanted(file: &str, old: &str, new: &str) -> Wanted {
         }
         if !halves.is_empty() {
             if new.last() != cr || old.len() == 1 {
-                return Wanted::Half;
+                return Expected::Half;
             }
             places.extend(halves);
             old.pop();
             new.pop();
         }
     }
-    let [start] = places[..] else { return Wanted::Other };
+    let [start] = places[..] else { return Expected::Other };
     let after = &file[start + old.len()..];
     if new.last() == cr && old.last() != cr && matches!(after.first(), Some(Unit::End(_))) {
-        return Wanted::Half;
+        return Expected::Half;
     }
-    Wanted::Done([file[..start].to_vec(), new, after.to_vec()])
+    Expected::Done([file[..start].to_vec(), new, after.to_vec()])
 }
 
 /// The file after an edit, and whether that needed a tolerance.
@@ -144,20 +144,22 @@ fn asked() -> impl Strategy<Value = (String, String, String)> {
     })
 }
 
-fn judge(file: &str, old: &str, new: &str) -> Result<Wanted, TestCaseError> {
+fn judge(file: &str, old: &str, new: &str) -> Result<Expected, TestCaseError> {
     let wanted = wanted(file, old, new);
     let result = edited(file, old, new);
     match (&wanted, &result) {
         (_, Err(EditError::NoChange { .. } | EditError::AlreadyApplied { around: true, .. })) => {}
-        (Wanted::Half, result) => {
+        (Expected::Half, result) => {
             prop_assert!(matches!(result, Err(EditError::HalfEnd { .. })), "{result:?}");
         }
         // A carriage return of the file would meet a line feed behind it.
-        (Wanted::Done([before, fresh, _]), Err(EditError::HalfEnd { half: Half::Before, .. }))
-            if before.last() == Some(&Unit::Char('\r'))
-                && !matches!(fresh.first(), Some(Unit::Char(_))) => {}
-        (Wanted::Done(_), Err(error)) => prop_assert!(false, "{file:?} {old:?}: {error:?}"),
-        (Wanted::Done([before, fresh, after]), Ok((result, tolerance))) => {
+        (
+            Expected::Done([before, fresh, _]),
+            Err(EditError::HalfEnd { half: Half::Before, .. }),
+        ) if before.last() == Some(&Unit::Char('\r'))
+            && !matches!(fresh.first(), Some(Unit::Char(_))) => {}
+        (Expected::Done(_), Err(error)) => prop_assert!(false, "{file:?} {old:?}: {error:?}"),
+        (Expected::Done([before, fresh, after]), Ok((result, tolerance))) => {
             prop_assert!(!tolerance, "{file:?} {old:?}");
             let meets = |pair: &[Unit]| matches!(pair, [Unit::Char('\r'), Unit::End(_)]);
             if !fresh.windows(2).any(meets) && !cr_ends(file) && !cr_ends(result) {
@@ -183,13 +185,13 @@ fn judge(file: &str, old: &str, new: &str) -> Result<Wanted, TestCaseError> {
                 }
             }
         }
-        (Wanted::Other, Ok((_, false))) => {
+        (Expected::Other, Ok((_, false))) => {
             // One of several places may be written exactly so.
             let inside = |at: usize| file[..at].ends_with('\r') && file[at..].starts_with('\n');
             let same = (0..file.len()).filter(|at| file[*at..].starts_with(old) && !inside(*at));
             prop_assert!(same.count() == 1, "{file:?} {old:?}: {result:?}");
         }
-        (Wanted::Other, _) => {}
+        (Expected::Other, _) => {}
     }
     Ok(wanted)
 }
@@ -201,9 +203,9 @@ fn the_property_is_about_edits_of_every_kind() {
     for _ in 0..2_000 {
         let (file, old, new) = asked().new_tree(&mut runner).unwrap().current();
         match judge(&file, &old, &new).unwrap() {
-            Wanted::Done(_) => done += 1,
-            Wanted::Half => half += 1,
-            Wanted::Other => {}
+            Expected::Done(_) => done += 1,
+            Expected::Half => half += 1,
+            Expected::Other => {}
         }
     }
     assert!(done > 400 && half > 40, "{done} and {half}");

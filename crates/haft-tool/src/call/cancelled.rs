@@ -12,10 +12,10 @@ use crate::Cx;
 
 /// What is being stopped in a session, in its [`map`](crate::Session::map).
 #[derive(Default)]
-pub(crate) struct Stopping(Mutex<Vec<Left>>);
+pub(crate) struct Stopping(Mutex<Vec<CancelledCall>>);
 
 /// What one call left.
-struct Left {
+struct CancelledCall {
     call: CallId,
     /// What it may still do.
     plan: Plan,
@@ -25,12 +25,12 @@ struct Left {
 impl Stopping {
     fn begin(&self, call: CallId, plan: Plan) -> DropGuard {
         let over = CancellationToken::new();
-        self.left().push(Left { call, plan, over: over.clone() });
+        self.left().push(CancelledCall { call, plan, over: over.clone() });
         over.drop_guard()
     }
 
     /// Waits until nothing is left of that for which this is true.
-    async fn wait(&self, is: impl Fn(&Left) -> bool) {
+    async fn wait(&self, is: impl Fn(&CancelledCall) -> bool) {
         let all: Vec<_> =
             self.left().iter().filter(|left| is(left)).map(|left| left.over.clone()).collect();
         for over in all {
@@ -49,11 +49,11 @@ impl Stopping {
     }
 
     /// Waits until nothing is left.
-    pub(crate) async fn settle(&self) {
+    pub(crate) async fn finished(&self) {
         self.wait(|_| true).await;
     }
 
-    fn left(&self) -> MutexGuard<'_, Vec<Left>> {
+    fn left(&self) -> MutexGuard<'_, Vec<CancelledCall>> {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.retain(|left| !left.over.is_cancelled());
         left

@@ -295,7 +295,7 @@ impl Cx {
     ///
     /// # Errors
     /// When the work panicked.
-    pub async fn settle<T: Send + 'static>(
+    pub async fn finish<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
     ) -> Result<T, ToolError> {

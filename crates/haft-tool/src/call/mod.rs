@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{Limits, Located};
-use haft_policy::{Ruling, Veil, Walls};
+use haft_policy::{ReadMask, Ruling, SandboxScope};
 use haft_types::{Effect, HostPath, Outcome, Place, Plan, Status, ToolError, ToolUse};
 
 use crate::{
     Cx, Prepared,
-    changes::diff::Watching,
+    changes::diff::DiffLimits,
     stages::{Advice, Git},
 };
 
@@ -36,13 +36,13 @@ pub struct Call {
     /// What was repaired in the arguments, told to the model.
     pub(crate) notes: Vec<String>,
     /// One for each effect of the plan: what was found where it names a path.
-    pub(crate) located: Vec<Option<Result<Located, Lost>>>,
+    pub(crate) located: Vec<Option<Result<Located, LocateFailure>>>,
     /// What the rules said.
     pub(crate) ruling: Option<Ruling>,
     /// What its programs could reach in the sandbox; none where no sandbox holds.
-    pub(crate) walls: Option<Walls>,
+    pub(crate) walls: Option<SandboxScope>,
     /// What hides keys and the like from them where they only look; none where no sandbox holds.
-    pub(crate) veil: Option<Veil>,
+    pub(crate) veil: Option<ReadMask>,
     /// What its programs may touch; none: whatever haft may.
     pub(crate) confine: Option<Limits>,
     /// The network that they share with others of the session, where they may connect to nothing outside.
@@ -65,30 +65,30 @@ pub struct Call {
 
 /// A path that could not be located, with its cause; told only once the rules allow it.
 #[derive(Clone, Debug)]
-pub(crate) struct Lost {
+pub(crate) struct LocateFailure {
     pub cause: Arc<std::io::Error>,
     /// Where it would be: below its deepest folder that could be located. None where a link leads
     /// to where it got lost.
     pub real: Option<HostPath>,
 }
 
-impl From<Lost> for std::io::Error {
-    fn from(lost: Lost) -> Self {
-        Self::new(lost.cause.kind(), Told(lost.cause))
+impl From<LocateFailure> for std::io::Error {
+    fn from(lost: LocateFailure) -> Self {
+        Self::new(lost.cause.kind(), SharedError(lost.cause))
     }
 }
 
 /// An error that is told to several, with its cause.
 #[derive(Debug)]
-struct Told(Arc<std::io::Error>);
+struct SharedError(Arc<std::io::Error>);
 
-impl std::fmt::Display for Told {
+impl std::fmt::Display for SharedError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Told {
+impl std::error::Error for SharedError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&*self.0)
     }
@@ -117,7 +117,7 @@ impl Call {
 
     /// For each effect of the plan where it really is, as far as that is known.
     pub(crate) fn real_paths(&self) -> Vec<Option<HostPath>> {
-        let real = |located: &Option<Result<Located, Lost>>| match located.as_ref()? {
+        let real = |located: &Option<Result<Located, LocateFailure>>| match located.as_ref()? {
             Ok(found) => Some(found.real.clone()),
             Err(lost) => lost.real.clone(),
         };
@@ -180,7 +180,7 @@ impl<'a> Next<'a> {
 
 /// The stages in order, outermost first.
 #[derive(Clone, Default)]
-pub struct Pipeline(Vec<Arc<dyn Stage>>, Option<Watching>);
+pub struct Pipeline(Vec<Arc<dyn Stage>>, Option<DiffLimits>);
 
 impl Pipeline {
     /// Adds a stage inside those already there.
@@ -200,12 +200,12 @@ impl Pipeline {
 
     /// The same, where so much is looked at around a command.
     #[must_use]
-    pub(crate) fn watched(self, watching: Option<Watching>) -> Self {
+    pub(crate) fn watched(self, watching: Option<DiffLimits>) -> Self {
         Self(self.0, watching)
     }
 
     /// How much is looked at around a command; none where nothing is.
-    pub(crate) const fn watching(&self) -> Option<Watching> {
+    pub(crate) const fn watching(&self) -> Option<DiffLimits> {
         self.1
     }
 

@@ -21,7 +21,7 @@ use crate::Dispatcher;
 
 /// The calls of one caller: of an answer of a model, or of a connection.
 #[derive(Default)]
-pub struct Order {
+pub struct Scheduler {
     calls: Mutex<Calls>,
     moved: Notify,
     /// Whether several conversations share it.
@@ -37,24 +37,24 @@ struct Calls {
 }
 
 /// The place of a call in an [`Order`], until it is dropped.
-pub struct Turn {
-    order: Arc<Order>,
+pub struct Ticket {
+    order: Arc<Scheduler>,
     number: u64,
 }
 
-impl Order {
+impl Scheduler {
     /// The order of a connection over which several may talk.
     pub fn shared() -> Self {
         Self { is_shared: true, ..Self::default() }
     }
 
     /// Gives the next call its place.
-    pub fn turn(self: &Arc<Self>) -> Turn {
+    pub fn turn(self: &Arc<Self>) -> Ticket {
         let mut calls = self.calls();
         calls.last += 1;
         let number = calls.last;
         calls.open.push((number, None));
-        Turn { order: Arc::clone(self), number }
+        Ticket { order: Arc::clone(self), number }
     }
 
     /// Waits until a call starts or ends.
@@ -67,12 +67,12 @@ impl Order {
     }
 }
 
-impl Turn {
+impl Ticket {
     /// Waits until the call may start; `plan` says what it would do now.
     ///
     /// # Cancel safety
     /// The call keeps its place.
-    async fn come(&self, plan: impl Fn() -> Plan) {
+    async fn ready(&self, plan: impl Fn() -> Plan) {
         loop {
             let mut moved = pin!(self.order.moved.notified());
             moved.as_mut().enable();
@@ -106,7 +106,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Ticket {
     fn drop(&mut self) {
         self.order.calls().open.retain(|(number, _)| *number != self.number);
         self.order.moved.notify_waiters();
@@ -118,8 +118,8 @@ impl Dispatcher {
     ///
     /// # Cancel safety
     /// The call keeps its place.
-    pub async fn come(&self, turn: &Turn, request: &ToolUse) {
-        turn.come(|| {
+    pub async fn ready(&self, turn: &Ticket, request: &ToolUse) {
+        turn.ready(|| {
             // A plan that breaks down does so again when the call runs, and is told there.
             let planned = catch_unwind(AssertUnwindSafe(|| self.plan(request)));
             planned.unwrap_or_else(|_| Plan::anything(&self.place, &*request.name))
@@ -155,13 +155,13 @@ mod tests {
     /// Lets all start that may, one after the other; gives how many did in each round, whose calls
     /// then end.
     fn rounds(plans: &[Plan]) -> Vec<usize> {
-        let order = Arc::new(Order::default());
+        let order = Arc::new(Scheduler::default());
         let mut left: Vec<_> = plans.iter().map(|plan| (order.turn(), plan)).collect();
         let mut sizes = Vec::new();
         while !left.is_empty() {
             let started: Vec<bool> = left
                 .iter()
-                .map(|(turn, plan)| turn.come(|| (*plan).clone()).now_or_never().is_some())
+                .map(|(turn, plan)| turn.ready(|| (*plan).clone()).now_or_never().is_some())
                 .collect();
             sizes.push(started.iter().filter(|started| **started).count());
             let mut started = started.into_iter();
@@ -186,14 +186,14 @@ mod tests {
 
     #[test]
     fn nothing_is_planned_behind_the_first_conflict() {
-        let order = Arc::new(Order::default());
+        let order = Arc::new(Scheduler::default());
         let planned = Cell::new(0);
         let plan = || {
             planned.set(planned.get() + 1);
             plan().changes(at("/w/a"))
         };
-        let turns: Vec<Turn> = (0..5).map(|_| order.turn()).collect();
-        let started = turns.iter().filter(|turn| turn.come(plan).now_or_never().is_some()).count();
+        let turns: Vec<Ticket> = (0..5).map(|_| order.turn()).collect();
+        let started = turns.iter().filter(|turn| turn.ready(plan).now_or_never().is_some()).count();
         assert_eq!((started, planned.get()), (1, 2));
     }
 
@@ -206,17 +206,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_plan_is_made_anew_when_a_call_before_it_has_ended() {
-        let order = Arc::new(Order::default());
+        let order = Arc::new(Scheduler::default());
         let (first, second) = (order.turn(), order.turn());
-        first.come(|| plan().changes(at("/w/a"))).await;
+        first.ready(|| plan().changes(at("/w/a"))).await;
         let meant = Mutex::new(at("/w/a"));
-        let mut second = pin!(second.come(|| plan().changes(meant.lock().unwrap().clone())));
+        let mut second = pin!(second.ready(|| plan().changes(meant.lock().unwrap().clone())));
         assert!(second.as_mut().now_or_never().is_none());
         let third = order.turn();
         *meant.lock().unwrap() = at("/w/b");
         drop(first);
         second.await;
-        assert!(third.come(|| plan().changes(at("/w/b"))).now_or_never().is_none());
+        assert!(third.ready(|| plan().changes(at("/w/b"))).now_or_never().is_none());
     }
 
     #[test]
@@ -229,10 +229,10 @@ mod tests {
             at_jobs(Access::Modify),
         ];
         assert_eq!(rounds(&calls), [1, 1, 1, 1]);
-        let order = Arc::new(Order::shared());
-        let turns: Vec<Turn> = calls.iter().map(|_| order.turn()).collect();
+        let order = Arc::new(Scheduler::shared());
+        let turns: Vec<Ticket> = calls.iter().map(|_| order.turn()).collect();
         let starts =
-            |number: usize| turns[number].come(|| calls[number].clone()).now_or_never().is_some();
+            |number: usize| turns[number].ready(|| calls[number].clone()).now_or_never().is_some();
         assert_eq!([starts(0), starts(1)], [true, false], "it waits for what came before it");
         drop(order.calls().open.remove(0));
         assert_eq!([starts(1), starts(2), starts(3)], [true, true, false]);
@@ -240,10 +240,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_that_is_let_go_of_holds_up_nobody() {
-        let order = Arc::new(Order::default());
+        let order = Arc::new(Scheduler::default());
         let (first, second) = (order.turn(), order.turn());
-        assert!(second.come(plan).now_or_never().is_none(), "it overtook");
+        assert!(second.ready(plan).now_or_never().is_none(), "it overtook");
         drop(first);
-        second.come(plan).await;
+        second.ready(plan).await;
     }
 }

@@ -22,7 +22,7 @@ const MIME: &str = "application/octet-stream";
 const MEMORY_MAX: u64 = 64 << 20;
 
 /// What keeps content from making room for other content.
-pub type Held = Box<dyn Any + Send + Sync>;
+pub type PinGuard = Box<dyn Any + Send + Sync>;
 
 /// Keeps content for undo.
 pub trait PreImages: Send + Sync {
@@ -30,7 +30,7 @@ pub trait PreImages: Send + Sync {
     ///
     /// # Errors
     /// [`io::ErrorKind::QuotaExceeded`] when there is no room for it; otherwise the cause.
-    fn begin(&self, expected: u64) -> io::Result<Box<dyn Keeping>>;
+    fn begin(&self, expected: u64) -> io::Result<Box<dyn PendingPreImage>>;
 
     /// Keeps content that is there as a whole and has this hash.
     ///
@@ -57,7 +57,7 @@ pub trait PreImages: Send + Sync {
 
     /// Sees to it that what is kept under this hash makes no room for other content while what is
     /// given lives. Nothing needs to be there.
-    fn hold(&self, hash: Hash) -> Held;
+    fn hold(&self, hash: Hash) -> PinGuard;
 
     /// What is kept under this hash; none where nothing is.
     fn find(&self, hash: &Hash) -> Option<Blob>;
@@ -80,7 +80,7 @@ pub trait PreImages: Send + Sync {
     ///
     /// # Errors
     /// When it cannot be read.
-    fn left(&self) -> io::Result<Vec<Left>> {
+    fn left(&self) -> io::Result<Vec<CrashLeftovers>> {
         Ok(Vec::new())
     }
 
@@ -92,7 +92,7 @@ pub trait PreImages: Send + Sync {
 }
 
 /// What a killed process left of its copies; dropped, it is gone.
-pub struct Left {
+pub struct CrashLeftovers {
     /// The copies.
     pub copies: Arc<dyn Copies>,
     /// What was put down beside them.
@@ -102,7 +102,7 @@ pub struct Left {
 }
 
 /// Content that is being kept; dropped before its end, it is not.
-pub trait Keeping: Send {
+pub trait PendingPreImage: Send {
     /// Takes the next piece.
     ///
     /// # Errors
@@ -170,11 +170,11 @@ fn blob_of(hash: Hash, len: u64) -> Blob {
 #[derive(Clone, Debug)]
 pub struct MemoryPreImages {
     quota: u64,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<StoredImage>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredImage {
     /// The oldest first.
     contents: VecDeque<(Hash, Bytes)>,
     bytes: u64,
@@ -184,7 +184,7 @@ struct Kept {
     let_go: u64,
 }
 
-impl Kept {
+impl StoredImage {
     /// Lets the oldest go that nobody holds until `most` bytes are left; false where too many are
     /// held.
     fn shrink(&mut self, most: u64) -> bool {
@@ -234,7 +234,7 @@ impl MemoryPreImages {
         Self { quota, kept: Arc::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, StoredImage> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -263,7 +263,7 @@ impl MemoryPreImages {
 }
 
 impl PreImages for MemoryPreImages {
-    fn begin(&self, expected: u64) -> io::Result<Box<dyn Keeping>> {
+    fn begin(&self, expected: u64) -> io::Result<Box<dyn PendingPreImage>> {
         self.room(expected)?;
         Ok(Box::new(InMemory { into: self.clone(), bytes: Vec::new() }))
     }
@@ -279,7 +279,7 @@ impl PreImages for MemoryPreImages {
         Ok(Box::new(io::Cursor::new(whole.clone())))
     }
 
-    fn hold(&self, hash: Hash) -> Held {
+    fn hold(&self, hash: Hash) -> PinGuard {
         *self.kept().held.entry(hash).or_default() += 1;
         Box::new(HeldInMemory { of: self.clone(), hash })
     }
@@ -304,7 +304,7 @@ struct InMemory {
     bytes: Vec<u8>,
 }
 
-impl Keeping for InMemory {
+impl PendingPreImage for InMemory {
     fn push(&mut self, piece: &[u8]) -> io::Result<()> {
         self.into.room((self.bytes.len() + piece.len()) as u64)?;
         self.bytes.extend_from_slice(piece);

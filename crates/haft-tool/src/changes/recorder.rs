@@ -20,7 +20,7 @@ use haft_types::{
 };
 
 use super::diff::Watch;
-use crate::{Held, PreImages};
+use crate::{PinGuard, PreImages};
 
 /// Most bytes that are kept without another thread: less work than handing them over.
 const BRIEF: usize = 64 * 1024;
@@ -111,7 +111,7 @@ struct State {
     /// What was found last at each path that is about to be changed, and in which state.
     kept: HashMap<HostPath, (Option<Stamp>, Before)>,
     /// What the call keeps makes no room for what it keeps later.
-    held: Vec<Held>,
+    held: Vec<PinGuard>,
     changes: Vec<Change>,
     /// Who makes what is found of changes behind the call, where that is not itself.
     credit: Option<String>,

@@ -31,16 +31,16 @@ const SIDE_BY_SIDE: usize = 8;
 
 /// One file of a transaction.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct PlannedChange {
     /// The file as it was looked up: it has to be in this state still.
     pub at: Located,
     /// What shall become of it.
-    pub to: Becomes,
+    pub to: NewState,
 }
 
 /// What shall become of a file.
 #[derive(Clone, Debug)]
-pub enum Becomes {
+pub enum NewState {
     /// It holds this, with its hash; it is made where it is not there.
     Holding(Bytes, Hash),
     /// It is gone.
@@ -56,11 +56,11 @@ pub enum Becomes {
     },
 }
 
-impl Step {
+impl PlannedChange {
     /// Where the file is in the end, or was.
     fn path(&self) -> &HostPath {
         match &self.to {
-            Becomes::Moved { to, .. } => &to.real,
+            NewState::Moved { to, .. } => &to.real,
             _ => &self.at.real,
         }
     }
@@ -108,7 +108,7 @@ fn told(left: &[(HostPath, String)]) -> String {
 
 /// What putting back came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mended {
+pub struct Rollback {
     /// Files that are again as they were.
     pub restored: Vec<HostPath>,
     /// Files that were left as they are, and why.
@@ -127,7 +127,7 @@ impl Cx {
     /// See [`TransactionError`].
     pub async fn change_together(
         &self,
-        steps: &[Step],
+        steps: &[PlannedChange],
     ) -> Result<Vec<Option<Written>>, TransactionError> {
         if steps.is_empty() {
             return Ok(Vec::new());
@@ -174,7 +174,7 @@ impl Cx {
     }
 
     /// Brings all new contents to the disk.
-    async fn stage_all(&self, steps: &[Step]) -> Result<Vec<Waiting>, TransactionError> {
+    async fn stage_all(&self, steps: &[PlannedChange]) -> Result<Vec<Waiting>, TransactionError> {
         let work: Vec<_> = steps.iter().map(|step| self.stage(step).boxed()).collect();
         let ends: Vec<_> = futures::stream::iter(work).buffered(SIDE_BY_SIDE).collect().await;
         let (mut good, mut bad) = (Vec::new(), None);
@@ -189,21 +189,21 @@ impl Cx {
         Err(TransactionError::Refused(error))
     }
 
-    async fn stage(&self, step: &Step) -> io::Result<Waiting> {
+    async fn stage(&self, step: &PlannedChange) -> io::Result<Waiting> {
         let fs = self.host.fs();
         match &step.to {
-            Becomes::Gone => {
+            NewState::Gone => {
                 if let Some(keeper) = &self.keeper {
                     keeper.before(fs, &step.at).await;
                 }
                 Ok(None)
             }
-            Becomes::Holding(data, _) => {
+            NewState::Holding(data, _) => {
                 let expect = expected(&step.at);
                 let how = WriteHow { expect, parents: true, ..WriteHow::default() };
                 fs.stage(&step.at, data.clone(), how).await.map(Some)
             }
-            Becomes::Moved { to, data, .. } => {
+            NewState::Moved { to, data, .. } => {
                 fs.stage_move(&step.at, to, data.clone()).await.map(Some)
             }
         }
@@ -212,7 +212,7 @@ impl Cx {
     /// The changes as they are about to be made.
     async fn receipts(
         &self,
-        steps: &[Step],
+        steps: &[PlannedChange],
         made: Vec<Vec<HostPath>>,
     ) -> Result<Vec<Receipt>, TransactionError> {
         let mut receipts = Vec::with_capacity(steps.len());
@@ -228,10 +228,10 @@ impl Cx {
                 None => return Err(not_kept("nothing keeps what it holds".to_owned())),
             };
             let (action, after) = match (&step.to, before) {
-                (Becomes::Gone, _) => (ReceiptAction::Deleted, None),
-                (Becomes::Holding(_, hash), Some(_)) => (ReceiptAction::Changed, Some(*hash)),
-                (Becomes::Holding(_, hash), None) => (ReceiptAction::Created, Some(*hash)),
-                (Becomes::Moved { hash, .. }, _) => {
+                (NewState::Gone, _) => (ReceiptAction::Deleted, None),
+                (NewState::Holding(_, hash), Some(_)) => (ReceiptAction::Changed, Some(*hash)),
+                (NewState::Holding(_, hash), None) => (ReceiptAction::Created, Some(*hash)),
+                (NewState::Moved { hash, .. }, _) => {
                     (ReceiptAction::Renamed { from: path.clone() }, Some(*hash))
                 }
             };
@@ -239,7 +239,7 @@ impl Cx {
             let mut receipt = Receipt::new(host, path, action);
             (receipt.before, receipt.after) = (before, after);
             (receipt.pre_image, receipt.made) = (pre_image, made);
-            if !matches!(step.to, Becomes::Holding(..)) {
+            if !matches!(step.to, NewState::Holding(..)) {
                 receipt.rights = self.host.fs().rights(&step.at).await.ok().flatten();
             }
             receipts.push(receipt);
@@ -302,13 +302,13 @@ enum Stands {
     Before,
     /// It was moved here, and stands under its old name too.
     Between(Located),
-    After(Made),
+    After(AppliedChange),
     /// Otherwise, for this reason.
     Otherwise(String),
 }
 
 /// A change that was made.
-enum Made {
+enum AppliedChange {
     /// In this file.
     At(Located),
     /// A move from the first, where nothing is now, to the second.
@@ -325,8 +325,8 @@ pub async fn put_back(
     images: &dyn PreImages,
     receipts: &[Receipt],
     torn: bool,
-) -> Mended {
-    let mut mended = Mended::default();
+) -> Rollback {
+    let mut mended = Rollback::default();
     let mut after = Vec::new();
     let (mut old, mut gone) = (0, Vec::new());
     let is_new = |receipt: &Receipt| receipt.before.is_none() || source(receipt).is_some();
@@ -338,7 +338,7 @@ pub async fn put_back(
             }
             Stands::Between(at) => {
                 old += 1;
-                after.push((receipt, Made::At(at)));
+                after.push((receipt, AppliedChange::At(at)));
             }
             Stands::After(made) => after.push((receipt, made)),
             Stands::Otherwise(why) => mended.left.push((receipt.path.clone(), why)),
@@ -404,7 +404,7 @@ async fn stands(host: &dyn Host, receipt: &Receipt) -> Stands {
         let Some(from) = source(receipt) else {
             return Ok(match holds {
                 found if found == receipt.before => Stands::Before,
-                found if found == receipt.after => Stands::After(Made::At(new)),
+                found if found == receipt.after => Stands::After(AppliedChange::At(new)),
                 _ => return Err("it was changed since".to_owned()),
             });
         };
@@ -412,7 +412,7 @@ async fn stands(host: &dyn Host, receipt: &Receipt) -> Stands {
         Ok(match (held == receipt.before, holds == receipt.after) {
             (true, true) => Stands::Between(new),
             (true, false) => Stands::Before,
-            (false, true) if held.is_none() => Stands::After(Made::Moved(old, new)),
+            (false, true) if held.is_none() => Stands::After(AppliedChange::Moved(old, new)),
             _ => return Err(format!("it or {from} was changed since")),
         })
     };
@@ -440,14 +440,14 @@ async fn restore(
     fs: &dyn Fs,
     images: &dyn PreImages,
     receipt: &Receipt,
-    made: &Made,
+    made: &AppliedChange,
 ) -> io::Result<()> {
     let old = || {
         let kept = || receipt.before.and_then(|hash| images.find(&hash));
         receipt.pre_image.clone().or_else(kept).ok_or(io::Error::from(io::ErrorKind::NotFound))
     };
     match made {
-        Made::Moved(from, at) => {
+        AppliedChange::Moved(from, at) => {
             let kept = (receipt.before != receipt.after).then(old).transpose()?;
             if let Some(kept) = kept.as_ref().filter(|kept| kept.len > undo::WHOLE) {
                 let (expect, rights) = (expected(from), receipt.rights.clone());
@@ -458,10 +458,10 @@ async fn restore(
             let data = kept.map(|kept| images.get(&kept)).transpose()?;
             fs.stage_move(at, from, data).await?.place().await.map(drop)
         }
-        Made::At(at) if receipt.before.is_none() || source(receipt).is_some() => {
+        AppliedChange::At(at) if receipt.before.is_none() || source(receipt).is_some() => {
             fs.remove(at).await
         }
-        Made::At(at) => {
+        AppliedChange::At(at) => {
             let (expect, rights) = (expected(at), receipt.rights.clone());
             let how = WriteHow { expect, parents: true, rights, ..WriteHow::default() };
             undo::bring_back(fs, images, &old()?, at, how).await.map(drop)

@@ -107,7 +107,7 @@ impl Ended {
 
 /// A stretch of a job's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct OutputPart {
     /// Where it begins, in bytes of the clean output: where the line does in which it was asked for;
     /// the next line, further on, where that is not held any more.
     pub from: u64,
@@ -192,8 +192,10 @@ impl Job {
         ended: Ended,
     ) -> Self {
         let tell: Tell = Box::new(|_, _, _| {});
-        let job =
-            Self { began: ended.at, ..Self::new(id.into(), names, title, 0, Arc::new(Gone), tell) };
+        let job = Self {
+            began: ended.at,
+            ..Self::new(id.into(), names, title, 0, Arc::new(NoControl), tell)
+        };
         job.end.send_replace(Some(ended));
         job
     }
@@ -268,7 +270,7 @@ impl Job {
             first
         });
         if first {
-            *self.work.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Gone);
+            *self.work.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(NoControl);
             self.state().watches.clear();
             (self.tell)(&self.agent, self.turn, Body::JobEnded { job, end, exit });
         }
@@ -325,11 +327,11 @@ impl Job {
     }
 
     /// Its output from a mark on, as far as it is held.
-    pub fn since(&self, mark: u64) -> Said {
+    pub fn since(&self, mark: u64) -> OutputPart {
         let state = self.state();
         let (from, text) = state.recent.lines_since(mark);
         let (text, next) = (text.to_owned(), state.recent.end());
-        Said { from, next, text, open: state.open.clone() }
+        OutputPart { from, next, text, open: state.open.clone() }
     }
 
     /// Where its output ends.
@@ -397,7 +399,7 @@ impl Job {
     }
 
     /// What is to be told of it at this moment beside what it says, each once.
-    pub async fn tell(&self) -> Vec<String> {
+    pub async fn take_notices(&self) -> Vec<String> {
         let work = self.work();
         work.tell().await
     }
@@ -423,7 +425,7 @@ impl Job {
     }
 
     /// Says that the model of its agent knows how it ended.
-    pub fn told(&self) {
+    pub fn mark_seen(&self) {
         self.state().told = true;
     }
 
@@ -545,9 +547,9 @@ impl Recent {
 }
 
 /// Nothing any more.
-struct Gone;
+struct NoControl;
 
-impl Work for Gone {
+impl Work for NoControl {
     fn input(&self, _: Bytes) -> BoxFuture<'_, io::Result<()>> {
         std::future::ready(Err(io::ErrorKind::BrokenPipe.into())).boxed()
     }

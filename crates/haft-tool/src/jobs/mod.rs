@@ -20,7 +20,7 @@ use haft_types::{AgentPath, Body, CallId, JobEnd, ToolError, TurnId};
 use tokio::{task::AbortHandle, time::Instant};
 
 pub use self::{
-    job::{Ended, Job, Said, Work},
+    job::{Ended, Job, OutputPart, Work},
     line_search::{Seeking, Test},
 };
 use crate::{Cx, changes::diff::Watch, session::network::Network, stages::job_tried};
@@ -218,7 +218,7 @@ impl Jobs {
         }
         let news = self.unreported(cx.agent());
         let tell = |job: &Arc<Job>| {
-            job.told();
+            job.mark_seen();
             format!("[{}]", job.report())
         };
         news.iter().map(tell).collect()

@@ -180,7 +180,6 @@ mod tests {
             second,
             Box::new(|| Box::pin(std::future::pending())),
         );
-        #[expect(clippy::panic, reason = "a closer of a stranger may")]
         services.on_close("panics", Phase::Work, second, Box::new(|| panic!("no")));
         counted(Phase::Work);
         let began = tokio::time::Instant::now();

@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
-use haft_host::{Looks, Output, Program, Spawn};
+use haft_host::{Output, Program, ReadOnlyRun, Spawn};
 use haft_policy::Verdict;
 use haft_types::{CallId, Stream, ToolUse, TurnId};
 use serde_json::json;
@@ -46,7 +46,7 @@ impl Dispatcher {
         let argv = words.iter().map(|word| word.as_bytes().to_vec()).collect();
         let workspace = call.place().roots.clone();
         let spawn = Spawn {
-            looks: Some(Looks { workspace, git_as_set: false }),
+            looks: Some(ReadOnlyRun { workspace, git_as_set: false }),
             confine: Some(confine),
             ..Spawn::new(Program::Argv(argv), call.place().cwd.clone())
         };

@@ -37,7 +37,7 @@ impl TypeMap {
 
 /// What calls are judged by.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct Permissions {
     /// The rules at their places.
     pub policy: Policy,
     /// How much is asked.
@@ -72,7 +72,7 @@ pub struct Session {
     /// One queue for each real file.
     pub queues: Arc<Queues>,
     /// Who may do what; replaced, never changed in place.
-    judge: RwLock<Arc<Judge>>,
+    judge: RwLock<Arc<Permissions>>,
     /// Where questions are asked.
     pub questions: Arc<Broker>,
     /// Most bytes of one call's output that are kept; none where the tool decides.
@@ -94,7 +94,7 @@ impl Session {
         events: Arc<dyn Events>,
         blobs: Arc<dyn Blobs>,
         outs: Arc<Outs>,
-        judge: Judge,
+        judge: Permissions,
     ) -> Self {
         Self {
             id: id.into(),
@@ -124,9 +124,9 @@ impl Session {
 
     /// Waits until cancelled commands have ended, and all that commands changed is found, also those
     /// whose answer did not wait for it.
-    pub async fn settle(&self) {
-        self.map.get::<crate::call::cancelled::Stopping>().settle().await;
-        self.map.get::<crate::changes::diff::Watch>().settle().await;
+    pub async fn finished(&self) {
+        self.map.get::<crate::call::cancelled::Stopping>().finished().await;
+        self.map.get::<crate::changes::diff::Watch>().finished().await;
     }
 
     /// Takes note of changes that no call made, such as an undo: they are nobody else's.
@@ -141,17 +141,17 @@ impl Session {
 
     /// As [`settle`](Self::settle), where no call follows: lets go of what it knows of the files.
     pub async fn close(&self) {
-        self.map.get::<crate::call::cancelled::Stopping>().settle().await;
+        self.map.get::<crate::call::cancelled::Stopping>().finished().await;
         self.map.get::<crate::changes::diff::Watch>().close().await;
     }
 
     /// What calls are judged by now.
-    pub fn judge(&self) -> Arc<Judge> {
+    pub fn judge(&self) -> Arc<Permissions> {
         self.judge.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Changes what later calls are judged by.
-    pub fn rejudge(&self, change: impl FnOnce(&mut Judge)) {
+    pub fn set_permissions(&self, change: impl FnOnce(&mut Permissions)) {
         let mut judge = self.judge.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut judge));
     }

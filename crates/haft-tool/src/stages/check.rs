@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{
     guard,
-    hooks::{self, Hook, Seen},
+    hooks::{self, Hook, HookCall},
     rules,
 };
 use crate::{Call, Cx, Next, Stage};
@@ -45,7 +45,9 @@ impl Stage for Check {
             };
             match checked {
                 Ok(preview) => call.preview = preview,
-                Err(error) => return hooks::after(&self.1, &Seen::of(&call), error.into()).await,
+                Err(error) => {
+                    return hooks::after(&self.1, &HookCall::of(&call), error.into()).await;
+                }
             }
             next.run(call).await
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, atomic::Ordering};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{Host, Looks};
+use haft_host::{Host, ReadOnlyRun};
 use haft_types::{Access, OnInterrupt, Outcome, Plan, Status};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -72,7 +72,7 @@ pub(super) fn guarded(call: &Call, most: Access) -> Arc<dyn Host> {
         forbidden: Arc::new(call.cx.session().judge().policy.command_filter()),
         place: call.cx.place.clone(),
         most,
-        looks: looks(call).map(|()| Looks {
+        looks: looks(call).map(|()| ReadOnlyRun {
             workspace: call.cx.place.roots.clone(),
             git_as_set: call.git.only_tells(),
         }),

@@ -20,7 +20,7 @@ const LOOK_UP: Duration = Duration::from_secs(5);
 
 /// A call as hooks see it.
 #[derive(Clone)]
-pub struct Seen {
+pub struct HookCall {
     /// Where it runs: id, place, stop token, session.
     pub cx: Cx,
     /// The name that the model wrote.
@@ -34,7 +34,7 @@ pub struct Seen {
     real: Vec<Option<HostPath>>,
 }
 
-impl Seen {
+impl HookCall {
     pub(super) fn of(call: &Call) -> Self {
         let ready = call.prepared.as_ref().ok();
         let known = || call.cx.dispatcher.tools.spec(&call.request.name).cloned();
@@ -85,7 +85,7 @@ impl Seen {
 
 /// What a hook says before a call; nothing by default.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Before {
+pub struct PreCall {
     /// What it thinks of the call; none leaves that to the rules.
     pub verdict: Option<Verdict>,
     /// Why; of a refusal the model reads it.
@@ -96,7 +96,7 @@ pub struct Before {
     pub notes: Vec<String>,
 }
 
-impl Before {
+impl PreCall {
     /// Goes on with these arguments.
     pub fn rewrite(input: Value) -> Self {
         Self { input: Some(input), ..Self::default() }
@@ -111,7 +111,7 @@ impl Before {
 
 /// What a hook says after a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum After {
+pub enum PostCall {
     /// Nothing.
     Pass,
     /// This text goes to the model with the result.
@@ -120,7 +120,7 @@ pub enum After {
 
 /// What a hook says in place of the person.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Instead {
+pub enum PermissionAnswer {
     /// Nothing: the person is asked.
     Pass,
     /// Yes, with these arguments where there are any. It counts where no rule speaks of the call.
@@ -132,21 +132,25 @@ pub enum Instead {
 /// Sees calls before and after they run.
 pub trait Hook: Send + Sync {
     /// Sees a call that is about to be judged; one that is unknown or malformed has no plan.
-    fn before<'a>(&'a self, call: &'a Seen) -> BoxFuture<'a, Before> {
+    fn before<'a>(&'a self, call: &'a HookCall) -> BoxFuture<'a, PreCall> {
         let _ = call;
-        std::future::ready(Before::default()).boxed()
+        std::future::ready(PreCall::default()).boxed()
     }
 
     /// Sees what a tool gave back, before it is cut to its budget.
-    fn after<'a>(&'a self, call: &'a Seen, outcome: &'a Outcome) -> BoxFuture<'a, After> {
+    fn after<'a>(&'a self, call: &'a HookCall, outcome: &'a Outcome) -> BoxFuture<'a, PostCall> {
         let _ = (call, outcome);
-        std::future::ready(After::Pass).boxed()
+        std::future::ready(PostCall::Pass).boxed()
     }
 
     /// Sees a question about a call before a person does.
-    fn asked<'a>(&'a self, call: &'a Seen, question: &'a Question) -> BoxFuture<'a, Instead> {
+    fn asked<'a>(
+        &'a self,
+        call: &'a HookCall,
+        question: &'a Question,
+    ) -> BoxFuture<'a, PermissionAnswer> {
         let _ = (call, question);
-        std::future::ready(Instead::Pass).boxed()
+        std::future::ready(PermissionAnswer::Pass).boxed()
     }
 
     /// Whether it may want to see what tools give back.
@@ -201,7 +205,7 @@ impl Stage for HooksBefore {
             let (mut rewritten, mut advice, mut notes) = (None, None, Vec::new());
             for hook in &self.0 {
                 let links = hook.wants_links();
-                let seen = if links { Seen::located(&call).await } else { Seen::of(&call) };
+                let seen = if links { HookCall::located(&call).await } else { HookCall::of(&call) };
                 let said = hook.before(&seen).await;
                 if call.cx.stop.is_cancelled() {
                     return Outcome::ended(Status::Cancelled, "cancelled before it ran");
@@ -250,7 +254,7 @@ impl Stage for HooksAfter {
             return next.run(call);
         }
         async move {
-            let seen = Seen::of(&call);
+            let seen = HookCall::of(&call);
             let outcome = next.run(call).await;
             let mut outcome = after(&self.0, &seen, outcome).await;
             // A formatter goes on with what the tool wrote: that is what the call left.
@@ -269,7 +273,7 @@ impl Stage for HooksAfter {
 }
 
 /// What came of a call, with what the hooks say of it.
-pub(super) async fn after(hooks: &[Arc<dyn Hook>], seen: &Seen, outcome: Outcome) -> Outcome {
+pub(super) async fn after(hooks: &[Arc<dyn Hook>], seen: &HookCall, outcome: Outcome) -> Outcome {
     let mut outcome = outcome;
     if !hooks.iter().any(|hook| hook.sees_results()) {
         return outcome;
@@ -282,7 +286,7 @@ pub(super) async fn after(hooks: &[Arc<dyn Hook>], seen: &Seen, outcome: Outcome
         if seen.cx.stop.is_cancelled() {
             break;
         }
-        if let After::Note(text) = hook.after(seen, &shown).await {
+        if let PostCall::Note(text) = hook.after(seen, &shown).await {
             outcome.content.push(Part::text(text));
         }
     }
@@ -290,14 +294,20 @@ pub(super) async fn after(hooks: &[Arc<dyn Hook>], seen: &Seen, outcome: Outcome
 }
 
 /// What the hooks say in place of the person; the first that says something counts, a refusal first.
-pub(super) async fn consult(hooks: &[Arc<dyn Hook>], call: &Call, question: &Question) -> Instead {
-    let seen = Seen::of(call);
-    let mut said = Instead::Pass;
+pub(super) async fn consult(
+    hooks: &[Arc<dyn Hook>],
+    call: &Call,
+    question: &Question,
+) -> PermissionAnswer {
+    let seen = HookCall::of(call);
+    let mut said = PermissionAnswer::Pass;
     for hook in hooks {
         match hook.asked(&seen, question).await {
-            Instead::Deny(why) => return Instead::Deny(why),
-            allowed @ Instead::Allow(_) if said == Instead::Pass => said = allowed,
-            Instead::Pass | Instead::Allow(_) => {}
+            PermissionAnswer::Deny(why) => return PermissionAnswer::Deny(why),
+            allowed @ PermissionAnswer::Allow(_) if said == PermissionAnswer::Pass => {
+                said = allowed;
+            }
+            PermissionAnswer::Pass | PermissionAnswer::Allow(_) => {}
         }
     }
     said

@@ -24,9 +24,9 @@ use std::{sync::Arc, time::Duration};
 
 pub use self::budget::most_characters;
 pub(crate) use self::hooks::Advice;
-pub use self::hooks::{After, Before, Hook, Instead, Seen};
+pub use self::hooks::{Hook, HookCall, PermissionAnswer, PostCall, PreCall};
 pub(crate) use self::{record::started, sandbox::job_tried, script::Git};
-use crate::{Pipeline, Watching};
+use crate::{DiffLimits, Pipeline};
 
 /// Limits of the stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +58,13 @@ pub struct Settings {
     /// Programs of the person that see calls before and after they run.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// How much is looked at around a command, to find what it changed; none where nothing is.
-    pub watching: Option<Watching>,
+    pub watching: Option<DiffLimits>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let (limits, hooks) = (Limits::default(), Vec::new());
-        Self { limits, hooks, watching: Some(Watching::default()) }
+        Self { limits, hooks, watching: Some(DiffLimits::default()) }
     }
 }
 

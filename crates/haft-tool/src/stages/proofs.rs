@@ -13,7 +13,7 @@ use haft_host::{
 use haft_policy::{Chore, Policy, Script, own_file, proven};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Place, Target, is_rebuilt};
 
-use crate::{Call, call::Lost};
+use crate::{Call, call::LocateFailure};
 
 /// Most names that are looked through for one call.
 const NAMES: usize = 50_000;
@@ -34,7 +34,10 @@ const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
 /// What there is to add to the plan of a call.
-pub(super) async fn facts(call: &Call, located: &[Option<Result<Located, Lost>>]) -> Vec<Effect> {
+pub(super) async fn facts(
+    call: &Call,
+    located: &[Option<Result<Located, LocateFailure>>],
+) -> Vec<Effect> {
     let mut facts = Vec::new();
     own_files(call, located, &mut facts).await;
     chores(call, &mut facts).await;
@@ -54,7 +57,7 @@ fn script(call: &Call) -> Option<Script> {
 /// Looks which files of a plan are one's own, below the temporary folder.
 async fn own_files(
     call: &Call,
-    located: &[Option<Result<Located, Lost>>],
+    located: &[Option<Result<Located, LocateFailure>>],
     facts: &mut Vec<Effect>,
 ) {
     let (place, host) = (call.place(), &call.cx.dispatcher.host);

@@ -20,7 +20,7 @@ pub(super) struct Redact;
 
 /// Set once that was said.
 #[derive(Default)]
-struct Said(AtomicBool);
+struct Announced(AtomicBool);
 
 impl Stage for Redact {
     fn name(&self) -> &'static str {
@@ -51,7 +51,7 @@ fn notes(content: &[Part], cx: &Cx) -> Vec<String> {
         })
     };
     let hides = texts().any(|text| secrets::placeholders(text).next().is_some());
-    let first = hides && !cx.conversation().map.get::<Said>().0.swap(true, Ordering::Relaxed);
+    let first = hides && !cx.conversation().map.get::<Announced>().0.swap(true, Ordering::Relaxed);
     let imitated = texts().find_map(|text| spoofed_messages::of_system(text).into_iter().next());
     imitated.into_iter().chain(first.then(|| HIDDEN.to_owned())).collect()
 }

@@ -13,7 +13,7 @@ use haft_types::{
 
 use super::resolve;
 use crate::{
-    Call, Judge, Next, Stage,
+    Call, Next, Permissions, Stage,
     call::guarded_host::{Hidden, Visible},
     tool::Prepared,
 };
@@ -68,8 +68,8 @@ fn may_be_answered(call: &Call) -> bool {
 }
 
 /// What the rules would say if somebody could be asked.
-fn asking(call: &Call, judge: &Judge) -> Option<Ruling> {
-    let judge = Judge { mode: Mode::Ask, ..judge.clone() };
+fn asking(call: &Call, judge: &Permissions) -> Option<Ruling> {
+    let judge = Permissions { mode: Mode::Ask, ..judge.clone() };
     let prepared = call.ready().ok()?;
     Some(with_ask(call, prepared, &prepared.plan, &judge, |ask| judge.policy.decide(ask)))
 }
@@ -137,7 +137,7 @@ pub(super) fn may_observe(call: &Call) -> bool {
 /// The mode that counts for a call. Changes of files that a person let go on for the session are those of
 /// file tools alone, and not of commands. What a person typed asks for no other yes; denials, ask rules and
 /// what asks in every mode stand.
-fn mode_for(call: &Call, judge: &Judge, tool: &ToolSpec) -> Mode {
+fn mode_for(call: &Call, judge: &Permissions, tool: &ToolSpec) -> Mode {
     match judge.mode {
         _ if call.cx.typed && !call.cx.nested => Mode::Bypass,
         Mode::Ask if judge.grants.edits && is_file_tool(tool) => Mode::AcceptEdits,
@@ -150,7 +150,7 @@ fn is_file_tool(tool: &ToolSpec) -> bool {
 }
 
 /// Whether a call that is asked about would go on where changes of files are let go on.
-pub(super) fn is_mere_edit(call: &Call, judge: &Judge) -> bool {
+pub(super) fn is_mere_edit(call: &Call, judge: &Permissions) -> bool {
     let Ok(prepared) = call.ready() else { return false };
     let mut accepting = judge.clone();
     accepting.grants.edits = true;
@@ -167,7 +167,7 @@ pub(crate) fn with_ask<T>(
     call: &Call,
     prepared: &Prepared,
     plan: &Plan,
-    judge: &Judge,
+    judge: &Permissions,
     then: impl FnOnce(&Ask<'_>) -> T,
 ) -> T {
     let real = call.real_paths();

@@ -7,17 +7,17 @@
 use std::time::Duration;
 
 use haft_host::{
-    FileKind, Fs, GitSettings, ListHow, Located, Sought, git_settings, has_links,
+    FileKind, Fs, GitSettings, ListHow, Located, PathLookup, git_settings, has_links,
     is_plain_toolchain, names_links,
 };
 use haft_policy::{
-    Around, GitFacts, GitUse, Script, Veil, counting, led, on, replaced, unsure_paths,
+    Around, GitFacts, GitUse, ReadMask, Script, counting, led, on, replaced, unsure_paths,
 };
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
 use tokio::time::timeout;
 
 use super::{resolve::look_up, sandbox};
-use crate::{Call, call::Lost};
+use crate::{Call, call::LocateFailure};
 
 /// Most names among which links are looked for that a script would follow.
 const LINKS: usize = 4096;
@@ -55,7 +55,7 @@ pub(super) struct Known {
     /// It starts where its words count from, and all links were looked at.
     is_sure: bool,
     /// What hides keys from it, where it only looks.
-    veil: Option<Veil>,
+    veil: Option<ReadMask>,
 }
 
 /// How a script asks git, where that runs as one that only looks.
@@ -89,7 +89,7 @@ impl Git {
 }
 
 /// What is done to a path, with where that leads.
-type Link = (Effect, Result<Located, Lost>);
+type Link = (Effect, Result<Located, LocateFailure>);
 
 /// Most `..` of a path of which is looked where they lead.
 const CLIMBED: usize = 64;
@@ -211,7 +211,7 @@ const fn add(around: &mut Around, found: &GitSettings, asked: GitUse) {
 /// What hides keys from a script that only looks, and what rules name from one that may come upon it;
 /// none where no sandbox holds it, and where nothing has to be hidden. With `is_lost` it may go through
 /// links of which not all were looked at.
-async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<Veil> {
+async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<ReadMask> {
     let judge = call.cx.session().judge();
     let (policy, host) = (&judge.policy, &call.cx.dispatcher.host);
     // What the sandbox of looks keeps from keys may go through more links than are looked at.
@@ -222,7 +222,7 @@ async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<Veil> {
         return None;
     }
     sandbox::looking(host.shell()?, policy).await?;
-    let mut veil = Veil::default();
+    let mut veil = ReadMask::default();
     let tool = &call.ready().ok()?.spec.name;
     if !(is_open || patterns) {
         let work = shown(call, script, &mut veil.hidden);
@@ -314,7 +314,7 @@ async fn facts(call: &Call, (script, looks): (&Script, bool), cwd: &HostPath) ->
         let effects = effects.filter(|effect| effect.access != Access::Observe);
         let changes = effects.filter_map(|effect| effect.path().cloned()).collect();
         let folders = call.place().roots.clone();
-        let found = shell.found_in(Sought { names, cwd: cwd.clone(), folders, changes }).await;
+        let found = shell.found_in(PathLookup { names, cwd: cwd.clone(), folders, changes }).await;
         facts.extend((!found.is_empty()).then(|| replaced(&found)));
     }
     let fs = call.cx.host.fs();
@@ -365,7 +365,7 @@ async fn follow(
 
 /// Makes of the plan of a script what is known now: that it may do more than look, and which paths
 /// are files.
-pub(super) fn settle(call: &mut Call, known: Known) {
+pub(super) fn apply(call: &mut Call, known: Known) {
     let Ok(prepared) = &mut call.prepared else { return };
     call.git = known.git;
     call.veil = known.veil;

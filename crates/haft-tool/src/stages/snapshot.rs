@@ -15,13 +15,13 @@ use haft_types::{Access, Effect, Outcome, Plan, Target, ToolError};
 use crate::{
     Call, Next, Stage,
     changes::{
-        diff::{Begun, Watch, Watching},
+        diff::{Begun, DiffLimits, Watch},
         recorder::Keeper,
     },
 };
 
 /// Holds how much is looked at around a command; none where nothing is.
-pub(super) struct Snapshot(pub Option<Watching>);
+pub(super) struct Snapshot(pub Option<DiffLimits>);
 
 /// Reports whether the host of the call sees to it that this effect is recorded first.
 fn is_guarded(effect: &Effect) -> bool {
@@ -49,7 +49,7 @@ impl Stage for Snapshot {
             return async move {
                 let mut outcome = next.run(call).await;
                 if !cx.is_nested() {
-                    cx.session().map.get::<Watch>().tell(&cx, &mut outcome);
+                    cx.session().map.get::<Watch>().report_pending(&cx, &mut outcome);
                 }
                 outcome
             }

@@ -76,23 +76,23 @@ impl Registry {
 }
 
 /// How many different tools a name may mean.
-enum Found {
+enum Candidates {
     Nothing,
     One(usize),
     Several,
 }
 
-impl Found {
+impl Candidates {
     const fn one(self) -> Option<usize> {
         if let Self::One(index) = self { Some(index) } else { None }
     }
 }
 
-fn only(hits: impl Iterator<Item = usize>) -> Found {
-    hits.fold(Found::Nothing, |found, hit| match found {
-        Found::Nothing => Found::One(hit),
-        Found::One(before) if before == hit => Found::One(hit),
-        _ => Found::Several,
+fn only(hits: impl Iterator<Item = usize>) -> Candidates {
+    hits.fold(Candidates::Nothing, |found, hit| match found {
+        Candidates::Nothing => Candidates::One(hit),
+        Candidates::One(before) if before == hit => Candidates::One(hit),
+        _ => Candidates::Several,
     })
 }
 
@@ -146,7 +146,7 @@ impl ToolSet {
             let real = |index: &usize| folded(&self.specs[*index].name);
             // Two tools that differ only in case are not guessed between.
             match only((0..self.specs.len()).filter(real)) {
-                Found::Nothing => {
+                Candidates::Nothing => {
                     let aliases = self.names.iter().filter(|(other, _)| folded(other));
                     only(aliases.map(|(_, index)| *index)).one()
                 }

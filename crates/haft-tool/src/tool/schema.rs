@@ -101,13 +101,13 @@ mod tests {
     #[derive(JsonSchema)]
     #[expect(dead_code, reason = "only its schema is looked at")]
     struct Chosen {
-        how: Option<How>,
+        how: Option<Form>,
     }
 
     #[derive(JsonSchema)]
     #[serde(rename_all = "snake_case")]
     #[expect(dead_code, reason = "only its schema is looked at")]
-    enum How {
+    enum Form {
         Fast,
         Well,
     }

@@ -2,7 +2,7 @@
 //! program is the one that was declared, in the folder that was.
 
 use futures::StreamExt as _;
-use haft_host::{Program, Spawn, Stdin, Turn, TurnPart, WriteHow};
+use haft_host::{Program, SessionCommand, Spawn, Stdin, TurnPart, WriteHow};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
 use haft_tool::{COMMAND_VARIABLE, Cx, REPORTING_SCRIPT};
@@ -116,7 +116,7 @@ fn giver() -> Probe {
         let mut running = host.spawn(spawn).await.map_err(failed)?;
         let folder = input["folder"].as_str().map(|folder| place.cwd.join(folder).unwrap());
         let command = input["command"].as_str().unwrap_or_default().to_owned();
-        let turn = Turn::new(command, folder, place.cwd.clone(), 0);
+        let turn = SessionCommand::new(command, folder, place.cwd.clone(), 0);
         for part in [TurnPart::Place, TurnPart::Command] {
             host.give(&*running.control, &turn, part).await.map_err(failed)?;
         }

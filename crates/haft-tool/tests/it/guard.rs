@@ -9,7 +9,7 @@ use haft_tool::Cx;
 use haft_types::{Access, Budget, Follow, HostPath, Outcome, Plan, Status, Target, ToolError};
 use serde_json::{Value, json};
 
-use crate::support::{Probe, Seen, at, begun_and_ended, on_memory, tools, world};
+use crate::support::{Probe, SharedList, at, begun_and_ended, on_memory, tools, world};
 
 fn failed(error: impl std::fmt::Display) -> ToolError {
     ToolError::new(error.to_string())
@@ -280,7 +280,7 @@ async fn nested_calls_go_through_the_same_stages_under_ids_of_their_own() {
 
 #[tokio::test]
 async fn nested_results_come_whole_and_nested_arguments_are_recorded() {
-    let got: Seen<usize> = Arc::new(Mutex::new(Vec::new()));
+    let got: SharedList<usize> = Arc::new(Mutex::new(Vec::new()));
     let seen = got.clone();
     let outer = Probe::new("outer").run(move |_, cx| {
         let seen = seen.clone();

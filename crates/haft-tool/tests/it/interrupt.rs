@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_tool::{Before, Hook, Limits, Seen as Call, Settings, standard};
+use haft_tool::{Hook, HookCall as Call, Limits, PreCall, Settings, standard};
 use haft_types::{OnInterrupt, Outcome, Status};
 use serde_json::json;
 use tokio::time::Instant;
@@ -89,9 +89,9 @@ async fn a_tool_that_must_finish_finishes_and_hears_nothing() {
 struct Cancels(CancellationToken);
 
 impl Hook for Cancels {
-    fn before<'a>(&'a self, _: &'a Call) -> futures::future::BoxFuture<'a, Before> {
+    fn before<'a>(&'a self, _: &'a Call) -> futures::future::BoxFuture<'a, PreCall> {
         self.0.cancel();
-        Box::pin(std::future::ready(Before::default()))
+        Box::pin(std::future::ready(PreCall::default()))
     }
 }
 

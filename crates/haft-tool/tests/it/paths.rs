@@ -3,11 +3,11 @@
 use haft_host::{Lookup, Memory};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
-use haft_tool::{Before, Hook, Seen as Call, Settings, standard};
+use haft_tool::{Hook, HookCall as Call, PreCall, Settings, standard};
 use haft_types::{Body, Outcome, Status};
 use serde_json::json;
 
-use crate::support::{Probe, Seen, call, on_memory, tools, with_pipeline};
+use crate::support::{Probe, SharedList, call, on_memory, tools, with_pipeline};
 
 fn files(files: &[&str]) -> World {
     let files = files.iter().map(|name| (format!("/w/{name}"), (*name).to_owned()));
@@ -171,22 +171,22 @@ async fn what_is_shown_is_judged_as_the_file_that_is_meant() {
     }
 }
 
-struct Sees(Seen<String>);
+struct Sees(SharedList<String>);
 
 impl Hook for Sees {
-    fn before<'a>(&'a self, call: &'a Call) -> futures::future::BoxFuture<'a, Before> {
+    fn before<'a>(&'a self, call: &'a Call) -> futures::future::BoxFuture<'a, PreCall> {
         let path = call.input.as_ref().and_then(|input| input["path"].as_str()).unwrap_or_default();
         self.0.lock().unwrap().push(path.to_owned());
         // Whatever is made of it, it is not mended for ever.
         let rewritten =
-            if path == "a" { Before::rewrite(json!({"path": "@a"})) } else { Before::default() };
+            if path == "a" { PreCall::rewrite(json!({"path": "@a"})) } else { PreCall::default() };
         Box::pin(std::future::ready(rewritten))
     }
 }
 
 #[tokio::test]
 async fn hooks_see_what_a_path_was_taken_as_and_nothing_goes_in_circles() {
-    let seen: Seen<String> = Seen::default();
+    let seen: SharedList<String> = SharedList::default();
     let hooks: Vec<std::sync::Arc<dyn Hook>> = vec![std::sync::Arc::new(Sees(seen.clone()))];
     let world = files(&["a"]);
     let dispatcher = with_pipeline(&world, standard(&Settings { hooks, ..Settings::default() }));

@@ -12,7 +12,7 @@ use haft_types::{Access, Answerer, Body, Outcome, Plan, Question, Reply, Status,
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Probe, Runs, Seen, call, took, with_pipeline, world};
+use crate::support::{Probe, Runs, SharedList, call, took, with_pipeline, world};
 
 fn editor() -> Probe {
     Probe::new("edit").changes()
@@ -81,12 +81,12 @@ async fn a_yes_for_the_session_is_for_this_very_call() {
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptRules {
     rules: Mutex<Vec<String>>,
     full: bool,
 }
 
-impl SaveRule for Kept {
+impl SaveRule for KeptRules {
     fn place(&self) -> String {
         "the test's settings".into()
     }
@@ -99,8 +99,8 @@ impl SaveRule for Kept {
     }
 }
 
-fn keeping(world: &World, full: bool) -> Arc<Kept> {
-    let kept = Arc::new(Kept { full, ..Kept::default() });
+fn keeping(world: &World, full: bool) -> Arc<KeptRules> {
+    let kept = Arc::new(KeptRules { full, ..KeptRules::default() });
     let saver: Arc<dyn SaveRule> = kept.clone();
     world.session.services.insert::<dyn SaveRule>(saver);
     kept
@@ -351,7 +351,7 @@ async fn time_that_a_nested_call_asks_is_not_the_outer_calls_either() {
     for (seconds, wanted) in [(10, Status::Done), (120, Status::TimedOut)] {
         let (world, _) = world([asks_inside(), editor()]);
         world.mode(Mode::Ask);
-        let seen: Seen<Question> = Arc::default();
+        let seen: SharedList<Question> = Arc::default();
         let limits = Limits { call: Some(Duration::from_mins(1)), ..Limits::default() };
         let dispatcher =
             with_pipeline(&world, standard(&Settings { limits, ..Settings::default() }));

@@ -14,8 +14,8 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{Expect, Memory, Outs, Source, WriteHow};
 use haft_testkit::world::World;
 use haft_tool::{
-    Cx, Dispatcher, Events, Held, Keeping, MemoryBlobs, MemoryPreImages, PreImages, RecordError,
-    Session,
+    Cx, Dispatcher, Events, MemoryBlobs, MemoryPreImages, PendingPreImage, PinGuard, PreImages,
+    RecordError, Session,
 };
 use haft_types::{AgentPath, Blob, Body, Follow, Hash, Outcome, Status, ToolError, TurnId};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ struct Watching {
 }
 
 impl PreImages for Watching {
-    fn begin(&self, expected: u64) -> io::Result<Box<dyn Keeping>> {
+    fn begin(&self, expected: u64) -> io::Result<Box<dyn PendingPreImage>> {
         self.seen.lock().unwrap().push(self.host.content("/w/a").unwrap());
         self.inner.begin(expected)
     }
@@ -70,7 +70,7 @@ impl PreImages for Watching {
     fn open(&self, blob: &Blob) -> io::Result<Source> {
         self.inner.open(blob)
     }
-    fn hold(&self, hash: Hash) -> Held {
+    fn hold(&self, hash: Hash) -> PinGuard {
         self.inner.hold(hash)
     }
     fn find(&self, hash: &Hash) -> Option<Blob> {

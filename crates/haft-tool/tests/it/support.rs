@@ -177,4 +177,4 @@ pub fn took(world: &World, n: usize) -> u64 {
 }
 
 /// A list that closures may add to.
-pub type Seen<T> = Arc<Mutex<Vec<T>>>;
+pub type SharedList<T> = Arc<Mutex<Vec<T>>>;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use haft_host::{FsOp, Memory};
 use haft_testkit::world::World;
 use haft_tool::{
-    Becomes, Cx, Journal, Journaled, MemoryPreImages, Mended, PreImages, Step, put_back,
+    Cx, Journal, Journaled, MemoryPreImages, NewState, PlannedChange, PreImages, Rollback, put_back,
 };
 use haft_types::{
     Access, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Rights, Status, Target,
@@ -32,18 +32,18 @@ async fn change(input: Value, cx: Cx) -> Result<Outcome, ToolError> {
         let at = cx.host.fs().locate(&cx.path(name)?, Follow::Yes).await.unwrap();
         let bytes = |text: &str| bytes::Bytes::from(text.to_owned());
         let to = match text {
-            Value::String(text) => Becomes::Holding(bytes(text), Hash::of(text.as_bytes())),
-            Value::Null => Becomes::Gone,
+            Value::String(text) => NewState::Holding(bytes(text), Hash::of(text.as_bytes())),
+            Value::Null => NewState::Gone,
             to => {
                 let new = cx.path(to["to"].as_str().unwrap())?;
                 let new = cx.host.fs().locate(&new, Follow::No).await.unwrap();
                 let whole = cx.host.fs().read(&at, 0, 100).await.unwrap();
                 let data = to["text"].as_str().map(bytes);
                 let hash = Hash::of(data.as_ref().unwrap_or(&whole));
-                Becomes::Moved { to: new, data, hash }
+                NewState::Moved { to: new, data, hash }
             }
         };
-        steps.push(Step { at, to });
+        steps.push(PlannedChange { at, to });
     }
     match cx.change_together(&steps).await {
         Ok(_) => Ok(Outcome::text("changed")),
@@ -52,14 +52,14 @@ async fn change(input: Value, cx: Cx) -> Result<Outcome, ToolError> {
 }
 
 /// A journal that keeps what it is told, and what stood at `/w/a` then.
-struct Told {
+struct RecordingJournal {
     host: Arc<Memory>,
     begun: Mutex<Vec<(String, Vec<Receipt>)>>,
     ended: Arc<Mutex<usize>>,
     fails: bool,
 }
 
-impl Journal for Told {
+impl Journal for RecordingJournal {
     fn begin(&self, receipts: &[Receipt]) -> std::io::Result<Box<dyn Journaled>> {
         if self.fails {
             return Err(std::io::ErrorKind::StorageFull.into());
@@ -79,11 +79,15 @@ impl Journaled for Ends {
     }
 }
 
-fn world(fails: bool) -> (World, Arc<Memory>, Arc<Told>) {
+fn world(fails: bool) -> (World, Arc<Memory>, Arc<RecordingJournal>) {
     let host = Arc::new(Memory::with_files([("/w/a", "old a"), ("/w/b", "old b")]).unwrap());
     let world = World::on(host.clone(), at("/w"), tools([changer()]).0);
-    let journal =
-        Told { host: host.clone(), begun: Mutex::default(), ended: Arc::default(), fails };
+    let journal = RecordingJournal {
+        host: host.clone(),
+        begun: Mutex::default(),
+        ended: Arc::default(),
+        fails,
+    };
     let journal = Arc::new(journal);
     world.session.services.insert::<dyn Journal>(journal.clone());
     (world, host, journal)
@@ -226,7 +230,7 @@ async fn what_cannot_be_put_back_now_is_left_for_the_next_time_or_for_good() {
     let [(path, why)] = &mended.left[..] else { panic!("{mended:?}") };
     assert!(mended.again && path.text() == "/w/a" && why.contains("cannot be written"), "{why}");
     let mended = put_back(&full, &images, &receipts, true).await;
-    assert_eq!(mended, Mended { restored: vec![at("/w/a")], ..Mended::default() });
+    assert_eq!(mended, Rollback { restored: vec![at("/w/a")], ..Rollback::default() });
 
     let lost = MemoryPreImages::default();
     let mended = put_back(&host(), &lost, &receipts, true).await;

@@ -8,7 +8,7 @@ use std::{
 
 use haft_host::{FsOp, ListHow, Memory, Source, WriteHow};
 use haft_testkit::{machine::peak, world::World};
-use haft_tool::{Cx, Held, Keeping, MemoryPreImages, PreImages, UndoError, put_back};
+use haft_tool::{Cx, MemoryPreImages, PendingPreImage, PinGuard, PreImages, UndoError, put_back};
 use haft_types::{
     Access, Blob, Body, EntryKind, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction,
     Rights, Target,
@@ -303,7 +303,7 @@ async fn big_files_come_back_on_every_host() {
 struct Zeros(u64);
 
 impl PreImages for Zeros {
-    fn begin(&self, _: u64) -> io::Result<Box<dyn Keeping>> {
+    fn begin(&self, _: u64) -> io::Result<Box<dyn PendingPreImage>> {
         Err(io::ErrorKind::QuotaExceeded.into())
     }
     fn put(&self, _: &bytes::Bytes, _: Hash) -> io::Result<Blob> {
@@ -312,7 +312,7 @@ impl PreImages for Zeros {
     fn open(&self, _: &Blob) -> io::Result<Source> {
         Ok(Box::new(io::repeat(0).take(self.0)))
     }
-    fn hold(&self, _: Hash) -> Held {
+    fn hold(&self, _: Hash) -> PinGuard {
         Box::new(())
     }
     fn find(&self, _: &Hash) -> Option<Blob> {

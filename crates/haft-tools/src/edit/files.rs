@@ -10,7 +10,7 @@ use std::mem::take;
 
 use haft_host::{Located, Written};
 use haft_text::diff::TextDiff;
-use haft_tool::{Becomes, Cx, Step, TransactionError};
+use haft_tool::{Cx, NewState, PlannedChange, TransactionError};
 use haft_types::{
     Access, Detail, Follow, Hash, HostPath, LineCounts, Outcome, Part, Place, Plan, Receipt,
     ReceiptAction, Shape, Target, ToolError,
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Edit, EditAnswer, FileEdit, Replacement, Work, are_text,
-    names::{Found, Name, distinct, is_free, located, names, turns, twice},
+    names::{Name, NamedFile, distinct, is_free, located, names, turns, twice},
 };
 use crate::{
     files::{
@@ -86,7 +86,7 @@ pub(super) struct FileData {
 }
 
 /// What is wanted of one file, wherever it will be.
-enum What {
+enum FileAction {
     Edit(FileEdit),
     Write(WriteInput),
     Delete,
@@ -96,19 +96,19 @@ enum What {
 
 impl FileChange {
     /// `number` counts from 1.
-    fn what(&self, number: usize) -> Result<What, ToolError> {
+    fn what(&self, number: usize) -> Result<FileAction, ToolError> {
         let Self { path, edits, content, delete, move_to, expect } = self.clone();
         let refused = |what: &str, hint: &'static str| {
             let text = format!("file {number} of files, {path}, has {what}");
             Err(ToolError::new(text).hint(hint))
         };
         match (edits, content, delete.unwrap_or_default(), move_to) {
-            (Some(edits), None, false, _) => Ok(What::Edit(FileEdit { path, edits, expect })),
+            (Some(edits), None, false, _) => Ok(FileAction::Edit(FileEdit { path, edits, expect })),
             (None, Some(content), false, _) => {
-                Ok(What::Write(WriteInput::new(path, content, expect)))
+                Ok(FileAction::Write(WriteInput::new(path, content, expect)))
             }
-            (None, None, true, None) => Ok(What::Delete),
-            (None, None, false, Some(_)) => Ok(What::Keep),
+            (None, None, true, None) => Ok(FileAction::Delete),
+            (None, None, false, Some(_)) => Ok(FileAction::Keep),
             (None, None, false, None) => refused(
                 "neither edits, content, delete nor move_to",
                 "Say what shall become of it, or leave it out.",
@@ -176,12 +176,12 @@ fn planned(files: &[FileChange], place: &Place) -> Result<Plan, ToolError> {
 /// Refuses what does not say one thing of a file, and new texts that no text has.
 fn are_texts(file: &FileChange, number: usize) -> Result<(), ToolError> {
     match file.what(number)? {
-        What::Edit(edit) => are_text(&edit.edits, &format!(" of file {number}")),
-        What::Write(_) => {
+        FileAction::Edit(edit) => are_text(&edit.edits, &format!(" of file {number}")),
+        FileAction::Write(_) => {
             let content = file.content.as_deref().unwrap_or_default();
             change::is_text(content, &format!("content of file {number}"))
         }
-        What::Delete | What::Keep => Ok(()),
+        FileAction::Delete | FileAction::Keep => Ok(()),
     }
 }
 
@@ -209,7 +209,7 @@ pub(super) async fn run(
     cx: &Cx,
 ) -> Result<Outcome, ToolError> {
     let (tool, own) = (tool.clone(), cx.clone());
-    cx.settle(async move {
+    cx.finish(async move {
         let found = located(&files, &own).await.map_err(|error| unchanged(error, &files))?;
         let _turns = turns(&found, &own).await;
         let mut tries = Tries::new();
@@ -233,12 +233,12 @@ struct Item {
 enum Change {
     Edit(FileEdit, Box<Work>),
     Write(WriteInput, Box<write::Work>),
-    Delete(Kept),
-    Keep(Kept),
+    Delete(UnchangedFile),
+    Keep(UnchangedFile),
 }
 
 /// A file that keeps what it holds, or goes with it.
-struct Kept {
+struct UnchangedFile {
     at: Located,
     /// None where only a first look was taken at a big one.
     hash: Option<Hash>,
@@ -260,7 +260,7 @@ enum Look {
 async fn items(
     tool: &Edit,
     files: &[FileChange],
-    found: &[Found],
+    found: &[NamedFile],
     look: Look,
     cx: &Cx,
 ) -> Result<Vec<Item>, Failure> {
@@ -270,12 +270,12 @@ async fn items(
 async fn each(
     tool: &Edit,
     files: &[FileChange],
-    found: &[Found],
+    found: &[NamedFile],
     look: Look,
     cx: &Cx,
 ) -> Result<Vec<Item>, Failure> {
     let mut now = Vec::with_capacity(found.len());
-    for (file, Found { at, to }) in files.iter().zip(found) {
+    for (file, NamedFile { at, to }) in files.iter().zip(found) {
         let at = change::renewed(cx, at).await?;
         let to = match to.as_ref().zip(file.move_to.as_deref()) {
             Some((to, text)) => {
@@ -285,7 +285,7 @@ async fn each(
             }
             None => None,
         };
-        now.push(Found { at, to });
+        now.push(NamedFile { at, to });
     }
     distinct(files, &now)?;
     let held = files.iter().zip(&now).filter(|(file, _)| !file.only_moves());
@@ -337,17 +337,17 @@ async fn work_out(
         files::regular(cx, &file.path, &at, "moved").await?;
     }
     Ok(match file.what(number)? {
-        What::Edit(edit) => {
+        FileAction::Edit(edit) => {
             let work = Work::of(tool, &edit, at, cx).await?;
             Change::Edit(edit, Box::new(work))
         }
-        What::Write(input) => {
+        FileAction::Write(input) => {
             let write = Write { strict: tool.strict };
             let work = write::Work::of(&write, &input, at, cx).await?;
             Change::Write(input, Box::new(work))
         }
-        What::Delete => Change::Delete(delete(tool, file, at, look, cx).await?),
-        What::Keep => Change::Keep(keep(tool, file, at, look, cx).await?),
+        FileAction::Delete => Change::Delete(delete(tool, file, at, look, cx).await?),
+        FileAction::Keep => Change::Keep(keep(tool, file, at, look, cx).await?),
     })
 }
 
@@ -358,7 +358,7 @@ async fn keep(
     at: Located,
     look: Look,
     cx: &Cx,
-) -> Result<Kept, Failure> {
+) -> Result<UnchangedFile, Failure> {
     let kept = hashed(file, at, look, cx).await?;
     if kept.hash.is_some() && tool.strict && kept.freshness != Freshness::Same {
         return Err(unseen(kept.freshness, &kept.at, "move", cx).into());
@@ -367,15 +367,20 @@ async fn keep(
 }
 
 /// Looks at all that a file holds, of whatever size, unless that would hold up a question.
-async fn hashed(file: &FileChange, at: Located, look: Look, cx: &Cx) -> Result<Kept, Failure> {
+async fn hashed(
+    file: &FileChange,
+    at: Located,
+    look: Look,
+    cx: &Cx,
+) -> Result<UnchangedFile, Failure> {
     if look == Look::First && at.size() > files::WHOLE {
         let freshness = freshness::judge(cx, &at, None);
-        return Ok(Kept { at, hash: None, freshness, lines: None });
+        return Ok(UnchangedFile { at, hash: None, freshness, lines: None });
     }
     let hash = cx.hash(&at).await?;
     let freshness = freshness(file, &at, hash, cx)?;
     cx.offer_hash(&at, hash);
-    Ok(Kept { at, hash: Some(hash), freshness, lines: None })
+    Ok(UnchangedFile { at, hash: Some(hash), freshness, lines: None })
 }
 
 /// How a file stands to what was seen of it; refuses one that is not what was expected.
@@ -407,7 +412,7 @@ async fn delete(
     at: Located,
     look: Look,
     cx: &Cx,
-) -> Result<Kept, Failure> {
+) -> Result<UnchangedFile, Failure> {
     files::regular(cx, &file.path, &at, "deleted").await?;
     let kept = if at.size() > files::WHOLE {
         hashed(file, at, look, cx).await?
@@ -418,7 +423,7 @@ async fn delete(
         let freshness = freshness(file, &at, hash, cx)?;
         cx.offer_pre_image(&at, &old, hash);
         let lines = haft_text::lines::count(&old, false) as u64;
-        Kept { at, hash: Some(hash), freshness, lines: Some(lines) }
+        UnchangedFile { at, hash: Some(hash), freshness, lines: Some(lines) }
     };
     let refused = match kept.freshness {
         Freshness::Changed => true,
@@ -456,12 +461,12 @@ fn unchanged(error: ToolError, files: &[FileChange]) -> ToolError {
 async fn once(
     tool: &Edit,
     files: &[FileChange],
-    found: &[Found],
+    found: &[NamedFile],
     cx: &Cx,
 ) -> Result<Outcome, Failure> {
     let mut items = items(tool, files, found, Look::Whole, cx).await?;
     let steps = items.iter_mut().filter_map(|item| item.step(cx).map(|step| (item, step)));
-    let (changed, steps): (Vec<&mut Item>, Vec<Step>) = steps.unzip();
+    let (changed, steps): (Vec<&mut Item>, Vec<PlannedChange>) = steps.unzip();
     let written = cx.change_together(&steps).await.map_err(|error| refused(error, files))?;
     for (item, written) in changed.into_iter().zip(written) {
         let Some(written) = written else { continue };
@@ -527,20 +532,20 @@ impl Item {
     }
 
     /// What is to be done; none where the file is as wanted already.
-    fn step(&self, cx: &Cx) -> Option<Step> {
+    fn step(&self, cx: &Cx) -> Option<PlannedChange> {
         let (data, hash) = match &self.change {
             Change::Edit(_, work) => (Some(work.data(cx)), work.after),
             Change::Write(_, work) => (work.data(cx), work.after),
             Change::Keep(kept) => (None, kept.hash?),
             Change::Delete(kept) => {
-                return Some(Step { at: kept.at.clone(), to: Becomes::Gone });
+                return Some(PlannedChange { at: kept.at.clone(), to: NewState::Gone });
             }
         };
         let to = match &self.to {
-            Some((to, _)) => Becomes::Moved { to: to.clone(), data, hash },
-            None => Becomes::Holding(data?, hash),
+            Some((to, _)) => NewState::Moved { to: to.clone(), data, hash },
+            None => NewState::Holding(data?, hash),
         };
-        Some(Step { at: self.at().clone(), to })
+        Some(PlannedChange { at: self.at().clone(), to })
     }
 
     fn versions(&self) -> Versions<'_> {
@@ -656,7 +661,7 @@ impl Change {
                 let input = new.map_or_else(|| input.clone(), |path| input.at(path));
                 Ok(work.answer(&input, cx)?.0)
             }
-            Self::Delete(Kept { at, freshness, .. }) => {
+            Self::Delete(UnchangedFile { at, freshness, .. }) => {
                 let (shown, size) = (cx.place.shown(&at.real), units::size(at.size()));
                 let unread = *freshness == Freshness::Never && at.size() > 0;
                 let note = "the file was never read in this conversation".to_owned();

@@ -89,13 +89,13 @@ pub(crate) struct FileEdit {
 }
 
 /// What a call wants.
-enum Wanted {
+enum EditRequest {
     One(FileEdit),
     Together(Vec<FileChange>),
 }
 
 impl EditInput {
-    fn wanted(&self) -> Result<Wanted, ToolError> {
+    fn wanted(&self) -> Result<EditRequest, ToolError> {
         let Self { path, edits, expect, files } = self.clone();
         let refused = |text: &str| {
             Err(ToolError::new(text).hint(
@@ -104,11 +104,13 @@ impl EditInput {
             ))
         };
         match (path, edits, files) {
-            (Some(path), Some(edits), None) => Ok(Wanted::One(FileEdit { path, edits, expect })),
+            (Some(path), Some(edits), None) => {
+                Ok(EditRequest::One(FileEdit { path, edits, expect }))
+            }
             (None, None, Some(_)) if expect.is_some() => {
                 refused("expect stands beside files, where it belongs to no file: put it into one")
             }
-            (None, None, Some(files)) => Ok(Wanted::Together(files)),
+            (None, None, Some(files)) => Ok(EditRequest::Together(files)),
             (_, _, Some(_)) => refused("files stands beside path or edits, which say one file"),
             (Some(_), None, None) => refused("edits is missing: path says only which file"),
             (None, Some(_), None) => refused("path is missing: edits belong to a file"),
@@ -194,26 +196,26 @@ impl Tool for Edit {
 
     fn plan(&self, input: &EditInput, place: &Place) -> Result<Plan, ToolError> {
         match input.wanted()? {
-            Wanted::One(file) => {
+            EditRequest::One(file) => {
                 let path = planned(place, &file.path)?;
                 are_text(&file.edits, "")?;
                 Ok(Plan::new(place, format!("Editing {}", place.shown(&path))).changes(path))
             }
-            Wanted::Together(files) => files::plan(&files, place),
+            EditRequest::Together(files) => files::plan(&files, place),
         }
     }
 
     async fn check(&self, input: &EditInput, cx: &Cx) -> Result<Option<Detail>, ToolError> {
         match input.wanted()? {
-            Wanted::One(file) => change::check(self, &file, cx).await,
-            Wanted::Together(files) => files::check(self, &files, cx).await,
+            EditRequest::One(file) => change::check(self, &file, cx).await,
+            EditRequest::Together(files) => files::check(self, &files, cx).await,
         }
     }
 
     async fn run(&self, input: EditInput, cx: &Cx) -> Result<Outcome, ToolError> {
         match input.wanted()? {
-            Wanted::One(file) => change::run(self, file, cx).await,
-            Wanted::Together(files) => files::run(self, files, cx).await,
+            EditRequest::One(file) => change::run(self, file, cx).await,
+            EditRequest::Together(files) => files::run(self, files, cx).await,
         }
     }
 }

@@ -73,22 +73,22 @@ fn told(name: Name<'_>) -> String {
 
 /// A file as it was looked up, and where it is moved to.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct NamedFile {
     pub(super) at: Located,
     pub(super) to: Option<Located>,
 }
 
-impl Found {
+impl NamedFile {
     fn all(&self) -> impl Iterator<Item = &Located> {
         std::iter::once(&self.at).chain(&self.to)
     }
 }
 
-pub(super) async fn located(files: &[FileChange], cx: &Cx) -> Result<Vec<Found>, ToolError> {
+pub(super) async fn located(files: &[FileChange], cx: &Cx) -> Result<Vec<NamedFile>, ToolError> {
     let mut found = Vec::with_capacity(files.len());
     for file in files {
         if !file.is_name() {
-            found.push(Found { at: files::locate(cx, &file.path).await?, to: None });
+            found.push(NamedFile { at: files::locate(cx, &file.path).await?, to: None });
             continue;
         }
         let at = own(cx, &file.path).await?;
@@ -105,7 +105,7 @@ pub(super) async fn located(files: &[FileChange], cx: &Cx) -> Result<Vec<Found>,
             }
             None => None,
         };
-        found.push(Found { at, to });
+        found.push(NamedFile { at, to });
     }
     distinct(files, &found)?;
     Ok(found)
@@ -164,9 +164,9 @@ pub(super) fn is_free(
 const OTHER: &str = "Give another move_to, or first take away what is there in a call of its own.";
 
 /// Refuses files that are one, by links or by hard links.
-pub(super) fn distinct(files: &[FileChange], found: &[Found]) -> Result<(), ToolError> {
+pub(super) fn distinct(files: &[FileChange], found: &[NamedFile]) -> Result<(), ToolError> {
     let all: Vec<(Name<'_>, &Located)> =
-        names(files).zip(found.iter().flat_map(Found::all)).collect();
+        names(files).zip(found.iter().flat_map(NamedFile::all)).collect();
     for (then, (name, at)) in all.iter().enumerate() {
         let is_same = |(_, other): &&(Name<'_>, &Located)| {
             let linked = at.names > 1 && other.stamp.map(|s| s.id) == at.stamp.map(|s| s.id);
@@ -187,8 +187,9 @@ pub(super) fn distinct(files: &[FileChange], found: &[Found]) -> Result<(), Tool
     Ok(())
 }
 
-pub(super) async fn turns(found: &[Found], cx: &Cx) -> Vec<FileLock> {
-    let mut paths: Vec<&HostPath> = found.iter().flat_map(Found::all).map(|at| &at.real).collect();
+pub(super) async fn turns(found: &[NamedFile], cx: &Cx) -> Vec<FileLock> {
+    let mut paths: Vec<&HostPath> =
+        found.iter().flat_map(NamedFile::all).map(|at| &at.real).collect();
     paths.sort();
     let mut turns = Vec::with_capacity(paths.len());
     for path in paths {

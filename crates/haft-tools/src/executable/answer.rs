@@ -10,7 +10,7 @@ use haft_text::strip::Stripper;
 use haft_types::{Detail, HostPath, Misfit, Outcome, Part, Shape, Status};
 use serde_json::Value;
 
-use super::Said;
+use super::RunOutput;
 
 /// Characters of both ends where an answer is too long to be taken whole.
 const SHOWN: usize = 20_000;
@@ -24,8 +24,8 @@ struct Answer {
 }
 
 /// The answer of a run.
-pub(super) fn outcome(said: Said, path: &HostPath) -> Outcome {
-    let Said { stdout, stderr, exit, cancelled, lost } = said;
+pub(super) fn outcome(said: RunOutput, path: &HostPath) -> Outcome {
+    let RunOutput { stdout, stderr, exit, cancelled, lost } = said;
     let code = exit.as_ref().and_then(|exit| exit.code);
     let worked = code == Some(0) && !cancelled;
     let (mut status, note) = match (cancelled, code, lost) {

@@ -292,7 +292,7 @@ impl Tool for Executable {
 }
 
 /// What a run of an executable gave.
-struct Said {
+struct RunOutput {
     stdout: haft_host::Spooled,
     stderr: Ends,
     /// None where it was cancelled or lost.
@@ -301,7 +301,7 @@ struct Said {
     lost: Option<String>,
 }
 
-async fn collect(mut running: Running, mut spool: Spool, stop: &CancellationToken) -> Said {
+async fn collect(mut running: Running, mut spool: Spool, stop: &CancellationToken) -> RunOutput {
     let (mut stderr, mut exit, mut lost) = (Ends::default(), None, None);
     let mut until = None;
     loop {
@@ -341,7 +341,7 @@ async fn collect(mut running: Running, mut spool: Spool, stop: &CancellationToke
         }
     }
     let cancelled = until.is_some();
-    Said {
+    RunOutput {
         stdout: spool.finish().await,
         stderr,
         exit: exit.filter(|_| !cancelled),

@@ -79,9 +79,9 @@ struct Sights {
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Seen(Mutex<Sights>);
+pub(crate) struct SeenStates(Mutex<Sights>);
 
-impl Seen {
+impl SeenStates {
     /// Takes note of a file; gives those that are forgotten for it.
     fn note(&self, host: &str, real: &HostPath, sight: Sight) -> Vec<(Box<str>, HostPath)> {
         let mut sights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +111,7 @@ fn key(host: &str, real: &HostPath) -> String {
 /// Remembers the state of a file that the conversation has seen or made.
 pub(crate) fn note(cx: &Cx, at: &Located, hash: Option<Hash>) {
     let (host, sight) = (cx.host.name(), Sight { stamp: at.stamp, hash, at: 0 });
-    let forgotten = cx.conversation().map.get::<Seen>().note(host, &at.real, sight);
+    let forgotten = cx.conversation().map.get::<SeenStates>().note(host, &at.real, sight);
     for (host, real) in forgotten {
         cx.remember(key(&host, &real), Value::Null);
     }
@@ -125,7 +125,7 @@ pub(crate) fn judge(cx: &Cx, at: &Located, hash: Option<&Hash>) -> Freshness {
 
 fn sight(cx: &Cx, at: &Located) -> Option<Sight> {
     let host = cx.host.name();
-    let here = cx.conversation().map.get::<Seen>().sight(host, &at.real);
+    let here = cx.conversation().map.get::<SeenStates>().sight(host, &at.real);
     here.or_else(|| cx.conversation().value(&key(host, &at.real)).as_ref().and_then(Sight::of))
 }
 
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_the_newest_stay() {
-        let seen = Seen::default();
+        let seen = SeenStates::default();
         let mut forgotten = Vec::new();
         for number in 0..3 * LIMIT {
             let at = at(&format!("/{number}"), 1);

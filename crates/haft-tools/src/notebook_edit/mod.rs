@@ -237,7 +237,7 @@ pub(crate) struct Work {
     at: Located,
     old: Bytes,
     before: Hash,
-    made: Made,
+    made: NotebookChange,
     notes: Vec<String>,
 }
 
@@ -257,7 +257,7 @@ impl Work {
         if let Some(new) = &mut wanted.new_source {
             *new = PutBack::new(cx, &old, &shown).text(new, "new_source")?;
         }
-        let work_out = move || Made::of(&text, before, (&wanted, asked), &shown);
+        let work_out = move || NotebookChange::of(&text, before, (&wanted, asked), &shown);
         let made = if old.len() <= INLINE {
             work_out()?
         } else {
@@ -280,7 +280,7 @@ impl Work {
         let written = change::carry_out(cx, &self.at, self.made.data.clone(), false).await?;
         change::made_notes(&self.at, &written, &mut self.notes);
         freshness::note(cx, &written.at, Some(self.made.after));
-        let Made { cell, cells, kind, id, after, .. } = &self.made;
+        let NotebookChange { cell, cells, kind, id, after, .. } = &self.made;
         let name = match id {
             Some(id) => format!("cell {cell} ({kind}, id {})", haft_text::names::shown(id, 80)),
             None => format!("cell {cell} ({kind})"),
@@ -395,7 +395,7 @@ fn is_known(
 }
 
 /// What a change makes of a notebook.
-struct Made {
+struct NotebookChange {
     data: Bytes,
     after: Hash,
     diff: Difference,
@@ -425,7 +425,7 @@ struct Changed {
     notes: Vec<String>,
 }
 
-impl Made {
+impl NotebookChange {
     fn of(
         bytes: &[u8],
         before: Hash,

@@ -111,7 +111,7 @@ impl Lines {
     }
 
     /// Takes note of how the file is written.
-    pub(crate) const fn settle(&mut self, written: Written) {
+    pub(crate) const fn set_encoding(&mut self, written: Written) {
         self.written = Some(written);
     }
 
@@ -137,7 +137,7 @@ impl LineIndex {
     }
 }
 
-struct Kept {
+struct CachedIndex {
     host: Box<str>,
     real: HostPath,
     stamp: Stamp,
@@ -146,7 +146,7 @@ struct Kept {
 
 /// The indexes of a session, the newest last.
 #[derive(Default)]
-struct Indexes(Mutex<Vec<Kept>>);
+struct Indexes(Mutex<Vec<CachedIndex>>);
 
 impl Indexes {
     fn of(&self, host: &str, at: &Located) -> LineIndex {
@@ -161,7 +161,8 @@ impl Indexes {
         if all.len() >= FILES {
             all.remove(0);
         }
-        let kept = Kept { host: host.into(), real: at.real.clone(), stamp, index: index.clone() };
+        let kept =
+            CachedIndex { host: host.into(), real: at.real.clone(), stamp, index: index.clone() };
         all.push(kept);
         index
     }

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    page::{Content, Page, Source, Wanted},
+    page::{Content, LineRange, Page, Source},
     readers::{Beyond, Form, Rendered},
 };
 use crate::{
@@ -203,13 +203,14 @@ impl Tool for Read {
         let at = files::locate(cx, &input.path).await?;
         files::regular(cx, &input.path, &at, "read").await?;
         let shown = cx.place.shown(&cx.path(&input.path)?).into_owned();
-        let found = Found { host: cx.host.as_ref(), at, shown, kept: false, gap: None, bare: None };
+        let found =
+            ReadFile { host: cx.host.as_ref(), at, shown, kept: false, gap: None, bare: None };
         self.found(&input, &found, cx).await
     }
 }
 
 /// The file that is read.
-struct Found<'a> {
+struct ReadFile<'a> {
     host: &'a dyn Host,
     at: haft_host::Located,
     shown: String,
@@ -253,14 +254,14 @@ impl Read {
         let gap = files::gap(cx, &call).await;
         let (host, shown) = (host.as_ref(), input.path.clone());
         let bare = if at.size() == 0 { files::bare(cx, &call).await } else { None };
-        let found = Found { host, at, shown, kept: true, gap, bare };
+        let found = ReadFile { host, at, shown, kept: true, gap, bare };
         self.found(input, &found, cx).await
     }
 
     async fn found(
         &self,
         input: &ReadInput,
-        found: &Found<'_>,
+        found: &ReadFile<'_>,
         cx: &Cx,
     ) -> Result<Outcome, ToolError> {
         let outcome = self.shown(input, found, cx).await?;
@@ -275,7 +276,7 @@ impl Read {
     async fn shown(
         &self,
         input: &ReadInput,
-        found: &Found<'_>,
+        found: &ReadFile<'_>,
         cx: &Cx,
     ) -> Result<Outcome, ToolError> {
         let index = line_index::of(cx, found.host.name(), &found.at);
@@ -285,7 +286,7 @@ impl Read {
             let sample = source.fs.read(&found.at, 0, readers::SAMPLE).await;
             let sample = sample.map_err(|error| files::failed(&error))?;
             let name = found.at.real.file_name().unwrap_or_default();
-            let wanted = readers::Wanted {
+            let wanted = readers::PartRange {
                 first,
                 count: input.limit.unwrap_or(self.lines).max(1),
                 room: self.bytes,
@@ -296,7 +297,7 @@ impl Read {
                 return Ok(shown);
             }
         }
-        let wanted = Wanted {
+        let wanted = LineRange {
             first: if first == 0 { 1 } else { first },
             lines: input.limit.unwrap_or(self.lines).max(1),
             bytes: self.bytes,
@@ -330,7 +331,7 @@ fn shortened(address: &str) -> String {
     address.chars().take(150).collect()
 }
 
-impl Found<'_> {
+impl ReadFile<'_> {
     fn data(&self) -> ReadData {
         let path = if self.kept { self.shown.clone() } else { self.at.real.text().into_owned() };
         ReadData { path, size: self.at.size(), ..ReadData::default() }
@@ -351,7 +352,7 @@ impl Found<'_> {
 }
 
 /// A file without lines; `page` where it has bytes all the same, which are a byte order mark.
-fn empty(found: &Found<'_>, page: Option<&Page>, cx: &Cx) -> Outcome {
+fn empty(found: &ReadFile<'_>, page: Option<&Page>, cx: &Cx) -> Outcome {
     let nothing = (found.at.size() == 0).then(|| haft_types::Hash::of(b""));
     let hash = page.and_then(|page| page.hash).or(nothing);
     let encoding = page.map_or(Encoding::Utf8, |page| page.format.encoding);
@@ -379,7 +380,7 @@ fn empty(found: &Found<'_>, page: Option<&Page>, cx: &Cx) -> Outcome {
 }
 
 /// Says that what was asked for stands above, in place of it.
-fn unchanged(outcome: Outcome, found: &Found<'_>) -> Outcome {
+fn unchanged(outcome: Outcome, found: &ReadFile<'_>) -> Outcome {
     let mut data = outcome.data.unwrap_or_default();
     let number = |key: &str| data.get(key).and_then(serde_json::Value::as_u64);
     let what = match (number("first_line"), number("lines")) {
@@ -418,7 +419,12 @@ fn outcome(text: String, data: ReadData, detail: Detail) -> Outcome {
     }
 }
 
-fn text(page: Page, input: &ReadInput, found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
+fn text(
+    page: Page,
+    input: &ReadInput,
+    found: &ReadFile<'_>,
+    cx: &Cx,
+) -> Result<Outcome, ToolError> {
     if page.lines == 0 {
         let total = page.total.unwrap_or(0);
         return Err(ToolError::new(format!(
@@ -464,7 +470,7 @@ fn notice(
     page: &Page,
     last: u64,
     next: Option<u64>,
-    found: &Found<'_>,
+    found: &ReadFile<'_>,
     input: &ReadInput,
 ) -> String {
     let mut notes = Vec::new();
@@ -503,8 +509,8 @@ impl Read {
         &self,
         form: Form,
         source: &Source<'_>,
-        wanted: readers::Wanted,
-        (input, found): (&ReadInput, &Found<'_>),
+        wanted: readers::PartRange,
+        (input, found): (&ReadInput, &ReadFile<'_>),
         cx: &Cx,
     ) -> Result<Option<Outcome>, ToolError> {
         let rendered = match form {
@@ -557,7 +563,7 @@ impl Read {
 /// The pictures of a file's parts, with a note of the pages that they are of.
 async fn attached(
     rendered: &mut Rendered,
-    found: &Found<'_>,
+    found: &ReadFile<'_>,
     cx: &Cx,
 ) -> Result<Vec<Part>, ToolError> {
     let (mut images, mut names) = (Vec::new(), Vec::new());
@@ -587,7 +593,7 @@ fn told(
     rendered: Rendered,
     input: &ReadInput,
     hash: Option<haft_types::Hash>,
-    found: &Found<'_>,
+    found: &ReadFile<'_>,
 ) -> Outcome {
     let next = rendered.rest();
     let Rendered { what, unit, mut text, first, count, total, full, beyond, notes: others, .. } =
@@ -639,7 +645,7 @@ fn told(
     outcome(text, data, detail)
 }
 
-async fn binary(error: DecodeError, found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
+async fn binary(error: DecodeError, found: &ReadFile<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
     let sample = found.host.fs().read(&found.at, 0, 4096).await;
     let sample = sample.map_err(|error| files::failed(&error))?;
     if images::known(&sample) {
@@ -655,7 +661,7 @@ async fn binary(error: DecodeError, found: &Found<'_>, cx: &Cx) -> Result<Outcom
     })
 }
 
-async fn image(found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
+async fn image(found: &ReadFile<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
     let (fs, limit) = (found.host.fs(), images::FILE);
     let instead = "Scale it down, or convert it to JPEG, with a command first.";
     let bytes = files::whole_or(fs, &found.at, limit, &found.shown, instead).await?;

@@ -43,7 +43,7 @@ pub(crate) struct Source<'a> {
 
 /// Which lines are wanted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct LineRange {
     /// The first line, from 1; a negative number counts from the end.
     pub(crate) first: i64,
     /// Most lines.
@@ -131,7 +131,7 @@ impl Source<'_> {
     }
 
     /// Reads the wanted lines.
-    pub(crate) async fn page(&self, wanted: Wanted) -> Result<Content, ToolError> {
+    pub(crate) async fn page(&self, wanted: LineRange) -> Result<Content, ToolError> {
         let sample = self.piece(0, SAMPLE).await?;
         if sample.is_empty() {
             return Ok(Content::Empty);
@@ -157,7 +157,7 @@ impl Source<'_> {
             if written.ends != told.ends {
                 self.index.lines().forget_lines();
             }
-            self.index.lines().settle(written);
+            self.index.lines().set_encoding(written);
             if written != told {
                 (page, _) = self.page_as(written, wanted, &sample, &mut signs).await?;
             }
@@ -175,7 +175,7 @@ impl Source<'_> {
     async fn page_as(
         &self,
         Written { format, ends }: Written,
-        wanted: Wanted,
+        wanted: LineRange,
         sample: &bytes::Bytes,
         signs: &mut Signs,
     ) -> Result<(Page, Option<u64>), ToolError> {
@@ -366,7 +366,7 @@ fn units(bytes: &[u8], byte: u8, place: usize) -> impl Iterator<Item = usize> + 
 struct Scan {
     ends: Ends,
     page: Page,
-    wanted: Wanted,
+    wanted: LineRange,
     /// The line that the next byte belongs to; at the end, the last line.
     line: u64,
     /// The start of the line so far, and how many bytes it has.
@@ -381,7 +381,7 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(ends: Ends, format: Format, first: u64, wanted: Wanted, start: Mark) -> Self {
+    fn new(ends: Ends, format: Format, first: u64, wanted: LineRange, start: Mark) -> Self {
         Self {
             ends,
             page: Page {
@@ -522,7 +522,7 @@ mod tests {
         let at = host.fs().locate(&path, Follow::Yes).await.unwrap();
         let stop = CancellationToken::new();
         let source = Source { fs: host.fs(), at: &at, stop: &stop, index };
-        match source.page(Wanted { first, lines, bytes: 100_000 }).await.unwrap() {
+        match source.page(LineRange { first, lines, bytes: 100_000 }).await.unwrap() {
             Content::Page(page) => page,
             other => panic!("{other:?}"),
         }

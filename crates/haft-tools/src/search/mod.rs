@@ -11,8 +11,8 @@ use std::{
 };
 
 use haft_host::{
-    FileKind, FindQuery, Found, FoundLines, GrepQuery, Host, Located, SearchError, Sink, Skipped,
-    Walk,
+    FileKind, FindQuery, FoundLines, GrepQuery, Host, Located, NameMatch, SearchError, Sink,
+    Skipped, Walk,
 };
 use haft_tool::Cx;
 use haft_types::{CallId, Follow, HostPath, Place, Plan, Target, ToolError};
@@ -237,7 +237,7 @@ impl Root {
         &self,
         query: &FindQuery,
         walk: Walk,
-        sink: Sink<'_, Found>,
+        sink: Sink<'_, NameMatch>,
     ) -> Result<Skipped, ToolError> {
         let searched = haft_host::search_names(&*self.host, &self.at, query, walk, sink).await;
         searched.map_err(|error| self.failed(error, Field::Pattern))

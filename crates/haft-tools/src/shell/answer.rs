@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use haft_host::{Exit, PutBack, Spooled};
+use haft_host::{Exit, Restored, Spooled};
 use haft_text::spoofed_messages;
 use haft_tool::REPORTING_SCRIPT;
 use haft_types::{Cut, CutBy, CutEnd, Detail, HostPath, Outcome, Shape, Status};
@@ -200,24 +200,24 @@ pub(super) fn stuck(command: &str, exit: &Exit) -> Option<String> {
 }
 
 /// What it changed though that is protected, and how to ask for it.
-pub(super) fn put_back(of: &[PutBack]) -> Option<String> {
+pub(super) fn put_back(of: &[Restored]) -> Option<String> {
     let shown = |path: &HostPath| haft_text::names::shown(&path.text(), 200);
     let each = of.iter().take(NAMED).map(|back| match back {
-        PutBack::Restored(path, Some(aside)) => {
+        Restored::Restored(path, Some(aside)) => {
             format!(
                 "{} was changed: it is as before (its other state: {})",
                 shown(path),
                 shown(aside)
             )
         }
-        PutBack::Restored(path, None) => format!("{} was removed: it is back", shown(path)),
-        PutBack::Removed(path, aside) => {
+        Restored::Restored(path, None) => format!("{} was removed: it is back", shown(path)),
+        Restored::Removed(path, aside) => {
             format!("{} was made: it was taken away (it is {})", shown(path), shown(aside))
         }
-        PutBack::Left(path, why) => {
+        Restored::Left(path, why) => {
             format!("{} was changed and could not be put back ({})", shown(path), quoted(why))
         }
-        PutBack::Unknown(path, why) => {
+        Restored::Unknown(path, why) => {
             format!("whether {} was changed is not known ({})", shown(path), quoted(why))
         }
     });
@@ -229,9 +229,9 @@ pub(super) fn put_back(of: &[PutBack]) -> Option<String> {
     let each = each.join("; ");
     let paths = of.iter().filter_map(|back| match back {
         // Whoever removes a repository does not want its hooks.
-        PutBack::Restored(path, None) if path.names().any(|name| name == b".git") => None,
-        PutBack::Restored(path, _) | PutBack::Removed(path, _) => Some(path.text()),
-        PutBack::Left(..) | PutBack::Unknown(..) => None,
+        Restored::Restored(path, None) if path.names().any(|name| name == b".git") => None,
+        Restored::Restored(path, _) | Restored::Removed(path, _) => Some(path.text()),
+        Restored::Left(..) | Restored::Unknown(..) => None,
     });
     let paths: Vec<_> = paths.take(NAMED).collect();
     let how = if paths.is_empty() {
@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn what_a_removal_met_of_a_repository_is_offered_to_nobody() {
         let path = |text: &str| HostPath::new(text.as_bytes(), haft_types::Style::Posix).unwrap();
-        let back = [PutBack::Restored(path("/w/.git/config"), None)];
+        let back = [Restored::Restored(path("/w/.git/config"), None)];
         assert_eq!(
             put_back(&back).unwrap(),
             "[protected, so commands do not change it: /w/.git/config was removed: it is back]"
@@ -419,12 +419,12 @@ mod tests {
     fn what_was_put_back_is_told_once_for_all_of_a_command() {
         let path = |text: &str| HostPath::new(text.as_bytes(), haft_types::Style::Posix).unwrap();
         let with = |put_back| Exit { code: Some(0), put_back, ..Exit::default() };
-        let first = with(vec![PutBack::Restored(path("/w/.git/config"), Some(path("/w/.git/c")))]);
+        let first = with(vec![Restored::Restored(path("/w/.git/config"), Some(path("/w/.git/c")))]);
         let last = with(vec![
-            PutBack::Restored(path("/w/.envrc"), None),
-            PutBack::Removed(path("/w/.mcp.json"), path("/w/.m")),
-            PutBack::Left(path("/w/.idea"), "denied".into()),
-            PutBack::Unknown(path("/w/.vscode"), "too much".into()),
+            Restored::Restored(path("/w/.envrc"), None),
+            Restored::Removed(path("/w/.mcp.json"), path("/w/.m")),
+            Restored::Left(path("/w/.idea"), "denied".into()),
+            Restored::Unknown(path("/w/.vscode"), "too much".into()),
         ]);
         let exit = in_all(Some(first), last);
         assert_eq!(

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::{
     Data, End, Input, Ran, answer, at, env_hint, name,
-    output::{Handed, Kept, Lines, for_people},
+    output::{BackgroundOutput, KeptOutput, Lines, for_people},
 };
 use crate::{job::shortened, search::quoted};
 
@@ -47,12 +47,12 @@ pub(super) async fn begin(input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
     }
     said.extend(env_hint::note(&input.command, &input.secrets, None, cx));
     said.extend(jobs.news(cx));
-    Ok(outcome(input.command, String::new(), Data::default(), &job, Told { way, how, said }))
+    Ok(outcome(input.command, String::new(), Data::default(), &job, GoesOn { way, how, said }))
 }
 
 /// A command whose time as a call is over, and what came of it so far.
 pub(super) struct Now {
-    pub(super) handed: Box<Handed>,
+    pub(super) handed: Box<BackgroundOutput>,
     pub(super) timeout: Duration,
     pub(super) notes: Vec<String>,
 }
@@ -67,7 +67,7 @@ pub(super) fn go_on(
 ) -> Result<Outcome, ToolError> {
     let Now { handed, timeout, notes: mut said } = now;
     let jobs = cx.session().map.get::<Jobs>();
-    let Handed { spool, open, bytes, mut all, mut stdout, mut stderr } = *handed;
+    let BackgroundOutput { spool, open, bytes, mut all, mut stdout, mut stderr } = *handed;
     let mut voice = Voice::new(spool, cx.session().secrets.clone());
     voice.goes_on(all.clone(), bytes, open);
     let (last, bytes, is_kept) = (voice.open_lines(), voice.came, voice.spool.holds_all());
@@ -91,14 +91,14 @@ pub(super) fn go_on(
     }
     let data = Data { stdout, stderr, ..Data::default() };
     let text = shortened(&all, (bytes, is_kept), &cx.call.address());
-    Ok(outcome(input.command.clone(), text, data, &job, Told { way, how, said }))
+    Ok(outcome(input.command.clone(), text, data, &job, GoesOn { way, how, said }))
 }
 
 /// A command that has ended, of which something goes on.
 pub(super) struct Keeping {
     pub(super) running: Running,
     pub(super) exit: Exit,
-    pub(super) kept: Kept,
+    pub(super) kept: KeptOutput,
     pub(super) spool: Spool,
     pub(super) report: Vec<u8>,
     pub(super) place: JobPlace,
@@ -178,7 +178,7 @@ fn start(
 }
 
 /// What is said of a command that goes on.
-struct Told {
+struct GoesOn {
     /// To the model: that it does, and what to do with it.
     way: String,
     /// To people: that it does.
@@ -188,9 +188,9 @@ struct Told {
 }
 
 /// The answer of a call whose command goes on.
-fn outcome(command: String, text: String, data: Data, job: &Job, told: Told) -> Outcome {
+fn outcome(command: String, text: String, data: Data, job: &Job, told: GoesOn) -> Outcome {
     let (id, address) = (job.id().to_owned(), job.call().address());
-    let Told { way, how, said } = told;
+    let GoesOn { way, how, said } = told;
     let note = Some(how);
     let data = Data { job_id: Some(id), output_path: Some(address), ..data };
     let output = for_people(&text);
@@ -489,7 +489,7 @@ impl Voice {
 
 #[cfg(test)]
 mod tests {
-    use haft_host::{Exit, PutBack};
+    use haft_host::{Exit, Restored};
     use haft_types::{HostPath, Style};
 
     use super::*;
@@ -514,7 +514,7 @@ mod tests {
     #[test]
     fn what_was_put_back_is_told_however_a_job_ends() {
         let path = HostPath::new(b"/w/.envrc", Style::Posix).unwrap();
-        let put_back = vec![PutBack::Restored(path, None)];
+        let put_back = vec![Restored::Restored(path, None)];
         let exit = Exit { code: Some(0), put_back, ..Exit::default() };
         let over = || Over::Exited(exit.clone());
         for ended in [

@@ -25,7 +25,7 @@ const LOCKED_OUT: &[&str] = &[
 
 /// Set once all of them were named to somebody who was not let in.
 #[derive(Debug, Default)]
-struct Named(AtomicBool);
+struct AllNamed(AtomicBool);
 
 /// Says which variables were withheld from a command: those that it names, or that it complained
 /// of; all of them, once in a session, where it was not let in somewhere. `said` is what one that
@@ -46,7 +46,7 @@ pub(super) fn note(
     let texts: Vec<&str> = std::iter::once(command).chain(said.into_iter().flatten()).collect();
     let mut told: Vec<&String> =
         withheld.iter().filter(|name| texts.iter().any(|text| names(text, name))).collect();
-    let named = || cx.session().map.get::<Named>();
+    let named = || cx.session().map.get::<AllNamed>();
     if told.is_empty()
         && said.is_some_and(|said| said.iter().any(|said| locked_out(said)))
         && !named().0.swap(true, Ordering::Relaxed)

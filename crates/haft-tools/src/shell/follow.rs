@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{
     End, Ran, answer, at,
     background::Keeping,
-    output::{Handed, Streams},
+    output::{BackgroundOutput, Streams},
     session::{Heard, Watch},
 };
 
@@ -43,7 +43,7 @@ pub(super) struct Limits {
 pub(super) enum Followed {
     Ran(Box<Ran>),
     /// Its time was over, and there is a place for it among the jobs.
-    GoesOn(Running, Box<Handed>, JobPlace),
+    GoesOn(Running, Box<BackgroundOutput>, JobPlace),
     /// It has ended, and something of it goes on.
     Keeps(Box<Keeping>),
 }

@@ -39,7 +39,7 @@ pub(crate) use self::{
 use self::{
     follow::{Followed, Limits, follow},
     language::Language,
-    secret_env::Handed,
+    secret_env::SecretCommand,
 };
 use crate::{Options, files::secret_scan, search::quoted};
 
@@ -168,7 +168,7 @@ enum End {
 /// A command that was run.
 struct Ran {
     end: End,
-    kept: output::Kept,
+    kept: output::KeptOutput,
     /// Where it ended, in the host's bytes; empty where it did not say.
     report: Vec<u8>,
     /// The job that goes on of it.
@@ -232,7 +232,7 @@ impl Tool for Bash {
             session::check(input, name)?;
         }
         let asked = folder(input, place)?;
-        let Handed { command, names } = self.handed(input)?;
+        let SecretCommand { command, names } = self.handed(input)?;
         let plan = Plan::new(place, title(input));
         let plan = match &asked {
             _ if !self.is_fresh(input) => plan.with(Access::Destroy, Target::command(command)),
@@ -319,8 +319,8 @@ impl Tool for Bash {
 
 impl Bash {
     /// The command with variables in place of secrets.
-    fn handed(&self, input: &Input) -> Result<Handed, ToolError> {
-        let handed = Handed::of(&input.command)?;
+    fn handed(&self, input: &Input) -> Result<SecretCommand, ToolError> {
+        let handed = SecretCommand::of(&input.command)?;
         let refused = |what: &str, hint: &'static str| {
             Err(ToolError::new(format!("{what} takes no placeholder of a secret")).hint(hint))
         };

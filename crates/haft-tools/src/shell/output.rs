@@ -273,7 +273,7 @@ fn numbered(text: &str, began: &[u64]) -> Option<String> {
 }
 
 /// What was kept of the output.
-pub(super) struct Kept {
+pub(super) struct KeptOutput {
     /// Both streams together: their clean ends, which are whole only where they can be shown so, and
     /// the file with all that came.
     pub(super) all: Spooled,
@@ -284,7 +284,7 @@ pub(super) struct Kept {
 }
 
 /// What came of a command that goes on; each text is its two ends where it is long.
-pub(super) struct Handed {
+pub(super) struct BackgroundOutput {
     pub(super) spool: Spool,
     /// Of each stream what cleans it, what hides secrets in it, and its open line.
     pub(super) open: [(Cleaner, secrets::Stream, Bytes); 2],
@@ -403,7 +403,7 @@ impl Streams {
     }
 
     /// Hands over what came so far to whom the command goes on for.
-    pub(super) fn hand_over(mut self, cx: &Cx) -> Handed {
+    pub(super) fn hand_over(mut self, cx: &Cx) -> BackgroundOutput {
         if self.out.is_raw || self.err.is_raw {
             self.end_both();
         }
@@ -414,7 +414,7 @@ impl Streams {
             let cleaner = std::mem::take(&mut channel.cleaner);
             (cleaner, std::mem::take(&mut channel.hidden), channel.lines.open.split().freeze())
         });
-        Handed {
+        BackgroundOutput {
             spool: self.spool,
             open,
             bytes,
@@ -425,7 +425,7 @@ impl Streams {
     }
 
     /// Ends both streams; where `patience` runs out, the file is given up and the rest is kept.
-    pub(super) async fn finish(self, cx: &Cx, patience: Option<Duration>) -> Kept {
+    pub(super) async fn finish(self, cx: &Cx, patience: Option<Duration>) -> KeptOutput {
         let (spool, keep, kept) = self.end(cx).await;
         let file = match patience {
             None => spool.finish_as(keep).await,
@@ -435,14 +435,14 @@ impl Streams {
     }
 
     /// Ends both streams of a command of which something goes on; gives what keeps all that comes.
-    pub(super) async fn pause(self, cx: &Cx) -> (Kept, Spool) {
+    pub(super) async fn pause(self, cx: &Cx) -> (KeptOutput, Spool) {
         let (mut spool, _, kept) = self.end(cx).await;
         let file = spool.so_far().await;
         (kept.with(file), spool)
     }
 
     /// Ends what is shown; says whether a file has to be kept beside it.
-    async fn end(mut self, cx: &Cx) -> (Spool, bool, Kept) {
+    async fn end(mut self, cx: &Cx) -> (Spool, bool, KeptOutput) {
         for (stream, piece) in Lines::last(&mut self.out.lines, &mut self.err.lines) {
             self.pieces = vec![piece];
             self.pieces_came(stream).await;
@@ -465,11 +465,11 @@ impl Streams {
             (self.out.into_text(&self.secrets), self.err.into_text(&self.secrets));
         // What has no text is found in its file alone.
         let keep = left_out || long || (bytes == 0 && came > 0);
-        (self.spool, keep, Kept { all, bytes: came, stdout, stderr })
+        (self.spool, keep, KeptOutput { all, bytes: came, stdout, stderr })
     }
 }
 
-impl Kept {
+impl KeptOutput {
     /// The same with the file.
     fn with(mut self, file: Spooled) -> Self {
         let Spooled { head, tail, bytes, .. } = self.all;

@@ -56,14 +56,14 @@ const WRAPPERS: &[&str] = &[
 
 /// A command whose placeholders are variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Handed {
+pub(super) struct SecretCommand {
     /// Its text.
     pub command: String,
     /// The names of the secrets in it, each once.
     pub names: BTreeSet<String>,
 }
 
-impl Handed {
+impl SecretCommand {
     /// Reads a command.
     ///
     /// # Errors
@@ -301,10 +301,11 @@ mod tests {
             ),
             ("timeout 5 curl -u {{secret:A}} x", "timeout 5 curl -u \"$A\" x"),
         ] {
-            let handed = Handed::of(command).unwrap_or_else(|error| panic!("{command}: {error}"));
+            let handed =
+                SecretCommand::of(command).unwrap_or_else(|error| panic!("{command}: {error}"));
             assert_eq!(handed.command, expected);
         }
-        assert_eq!(Handed::of("echo $A").unwrap().names.len(), 0);
+        assert_eq!(SecretCommand::of("echo $A").unwrap().names.len(), 0);
     }
 
     #[test]
@@ -319,7 +320,7 @@ mod tests {
             "echo {{secret:A}}\necho 'open",
             "echo \"${B:-{{secret:A}}}\"",
         ] {
-            let error = Handed::of(command).unwrap_err().to_string();
+            let error = SecretCommand::of(command).unwrap_err().to_string();
             assert!(error.contains("reads no variable"), "{command}: {error}");
         }
         for command in [
@@ -331,7 +332,7 @@ mod tests {
             "$SHELL -c \"{{secret:A}}\"",
             "{{secret:A}} x",
         ] {
-            let error = Handed::of(command).unwrap_err().to_string();
+            let error = SecretCommand::of(command).unwrap_err().to_string();
             assert!(error.contains("program of its own"), "{command}: {error}");
         }
     }

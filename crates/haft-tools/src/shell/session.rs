@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use haft_host::{
-    Control, Exit, Program, Spawn, Stdin, Tried, Turn, TurnPart, TurnRecord, TurnRecords,
+    Control, Exit, Program, SessionCommand, Spawn, Stdin, Tried, TurnPart, TurnRecord, TurnRecords,
 };
 use haft_tool::Cx;
 use haft_types::{HostPath, Outcome, Status, ToolError};
@@ -94,7 +94,7 @@ struct Ended {
 
 /// Follows the turn of a shell.
 pub(super) struct Watch {
-    turn: Turn,
+    turn: SessionCommand,
     /// Where commands of the shell began, as it counts lines; this one is the last.
     pub(super) began: Vec<u64>,
     records: TurnRecords,
@@ -113,7 +113,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    fn new(turn: Turn, began: Vec<u64>, between: Between) -> Self {
+    fn new(turn: SessionCommand, began: Vec<u64>, between: Between) -> Self {
         let (records, at, ended, taken, beside) = Default::default();
         let said = Instant::now();
         Self { turn, began, records, begun: false, at, ended, taken, said, between, beside }
@@ -304,7 +304,7 @@ impl Call<'_> {
         let root = root(&cx.place);
         let folder = seat.folder.get_or_insert_with(|| cx.place.cwd.clone()).clone();
         let goes = (is_new || seat.strayed).then_some(folder);
-        let turn = Turn::new(self.input.command.clone(), goes, root.clone(), seat.lines);
+        let turn = SessionCommand::new(self.input.command.clone(), goes, root.clone(), seat.lines);
         let turn = turn.behind(seat.code);
         let control = Arc::clone(&shell.running.control);
         let given = cx.host.shell().map(|host| host.give(&*control, &turn, TurnPart::Place));
@@ -565,7 +565,7 @@ fn ended(over: &Result<Exit, String>) -> String {
 
 /// What is told of words that belong to no call; of a shell that has just begun they come of its start.
 fn said(name: &str, between: &Between, at_start: bool) -> Option<String> {
-    let text = between.said();
+    let text = between.last_output();
     let text = text.trim_end();
     if text.is_empty() {
         return None;

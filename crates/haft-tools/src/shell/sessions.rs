@@ -44,7 +44,7 @@ pub struct Shells {
 #[derive(Default)]
 struct Table {
     /// Those that were ever asked for; each agent has its own.
-    named: BTreeMap<(AgentPath, String), Arc<Named>>,
+    named: BTreeMap<(AgentPath, String), Arc<ShellSlot>>,
     /// Those that live, by a number each.
     alive: BTreeMap<u64, (String, Option<Arc<dyn Control>>)>,
     last: u64,
@@ -54,7 +54,7 @@ struct Table {
 
 /// The place of a shell: there may be none in it.
 #[derive(Default)]
-pub(crate) struct Named {
+pub(crate) struct ShellSlot {
     /// What one call at a time has.
     pub(crate) seat: Arc<tokio::sync::Mutex<Seat>>,
 }
@@ -123,7 +123,7 @@ impl Shells {
     ///
     /// # Errors
     /// When none can be used any more.
-    pub(crate) fn named(&self, agent: &AgentPath, name: &str) -> Result<Arc<Named>, ToolError> {
+    pub(crate) fn named(&self, agent: &AgentPath, name: &str) -> Result<Arc<ShellSlot>, ToolError> {
         let mut table = self.table();
         if let Some(why) = &table.refused {
             return Err(ToolError::new(format!("there is no session {name}: {why}"))
@@ -312,7 +312,7 @@ impl Between {
     }
 
     /// The end of what was said, clean.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn last_output(&self) -> String {
         let (first, second) = self.kept.as_slices();
         let (mut text, mut cleaner) = (String::new(), Cleaner::new());
         cleaner.push(&[first, second].concat(), &mut text);

@@ -202,7 +202,7 @@ impl Work {
         let content = PutBack::new(cx, bytes, &shown).text(&input.content, "content")?;
         let (expected, asked) = (input.expect.is_some(), cx.is_asked());
         let work_out = move || {
-            let made = Made::of(content, &old, (freshness, expected, asked), &shown)?;
+            let made = NewContent::of(content, &old, (freshness, expected, asked), &shown)?;
             Ok::<_, ToolError>((made, old))
         };
         // Comparing long texts takes its time: not where it holds others up.
@@ -391,13 +391,13 @@ fn whole(
 }
 
 /// The bytes to write, with what is to be said of them.
-struct Made {
+struct NewContent {
     data: Bytes,
     diff: Difference,
     notes: Vec<String>,
 }
 
-impl Made {
+impl NewContent {
     fn of(
         content: String,
         old: &Old,

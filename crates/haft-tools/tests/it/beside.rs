@@ -8,7 +8,7 @@ use haft_tool::UndoError;
 use haft_types::{Body, Receipt, Status};
 use serde_json::{Value, json};
 
-use crate::changed::{Tree, bash, take_back, told, tree, world};
+use crate::changed::{Tree, bash, changes_line, take_back, tree, world};
 
 /// What one tool changed, oldest first.
 fn of(world: &World, is_command: bool) -> Vec<Receipt> {
@@ -219,8 +219,11 @@ async fn a_command_does_not_undo_what_another_did_before_it_began() {
         tokio::join!(call, go).0
     };
     let (first, second) = tokio::join!(first, second);
-    assert_eq!(told(&first), "[changed: b c.txt; deleted: a.txt, d/f/; 1 inside of these folders]");
-    assert_eq!(told(&second), "[created: a.txt]");
+    assert_eq!(
+        changes_line(&first),
+        "[changed: b c.txt; deleted: a.txt, d/f/; 1 inside of these folders]"
+    );
+    assert_eq!(changes_line(&second), "[created: a.txt]");
     for pipe in ["target/go", "target/on"] {
         fs::remove_file(root.join(pipe)).unwrap();
     }

@@ -11,7 +11,9 @@ use std::{
 };
 
 use haft_testkit::{machine::times, world::World};
-use haft_tool::{Dispatcher, MemoryPreImages, PreImages, Settings, UndoError, Watching, standard};
+use haft_tool::{
+    DiffLimits, Dispatcher, MemoryPreImages, PreImages, Settings, UndoError, standard,
+};
 use haft_types::{Body, EntryKind, HostPath, Outcome, Receipt, ReceiptAction, Status};
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::json;
@@ -89,7 +91,7 @@ pub async fn bash(world: &World, command: &str) -> Outcome {
 }
 
 /// The line that tells of changes.
-pub fn told(outcome: &Outcome) -> String {
+pub fn changes_line(outcome: &Outcome) -> String {
     let text = outcome.joined_text();
     let lines = text.lines().filter(|line| line.starts_with('['));
     lines.collect::<Vec<_>>().join("\n")
@@ -440,7 +442,7 @@ fn whatever_commands_do_to_files_is_taken_back_and_made_again() {
 }
 
 /// The same world where other limits hold.
-pub fn watched(mut world: World, watching: Option<Watching>) -> World {
+pub fn watched(mut world: World, watching: Option<DiffLimits>) -> World {
     let pipeline = standard(&Settings { watching, ..Settings::default() });
     let old = &world.dispatcher;
     let dispatcher = Dispatcher {
@@ -465,7 +467,7 @@ async fn one_line_tells_what_a_command_did() {
     let line = "[changed: a.txt, empty; created: m/, n.txt, target/new; deleted: \
                 d/e; \
                 renamed: b c.txt to c.txt; 2 inside of these folders]";
-    assert_eq!(told(&outcome), line);
+    assert_eq!(changes_line(&outcome), line);
     let changes = outcome.data.as_ref().and_then(|data| data.get("changes")).unwrap();
     let wanted = json!({
         "changed": ["a.txt", "empty"], "created": ["m/", "n.txt", "target/new"], "deleted": ["d/e"],
@@ -480,10 +482,10 @@ async fn one_line_tells_what_a_command_did() {
     let moved = found.iter().find(moved).unwrap();
     assert!(moved.before.is_some() && moved.before == moved.after, "{moved:?}");
     // Nothing is said where nothing changed, nor where only times did.
-    assert_eq!(told(&bash(&world, "touch a.txt; cat a.txt > /dev/null").await), "");
+    assert_eq!(changes_line(&bash(&world, "touch a.txt; cat a.txt > /dev/null").await), "");
     let many = bash(&world, "for i in $(seq 30); do echo $i > f$i; done").await;
-    assert!(told(&many).ends_with("; 10 more]"), "{}", told(&many));
-    assert_eq!(many.notes, [told(&many)], "people are told the same");
+    assert!(changes_line(&many).ends_with("; 10 more]"), "{}", changes_line(&many));
+    assert_eq!(many.notes, [changes_line(&many)], "people are told the same");
 }
 
 #[tokio::test]
@@ -493,7 +495,7 @@ async fn a_change_that_leaves_size_and_time_is_found() {
                    touch -d \"$t\" a.txt";
     for _ in 0..5 {
         let before = fs::read(world.folder().unwrap().join("a.txt")).unwrap();
-        assert_eq!(told(&bash(&world, command).await), "[changed: a.txt]");
+        assert_eq!(changes_line(&bash(&world, command).await), "[changed: a.txt]");
         let all = receipts(&world);
         take_back(&world, &all[all.len() - 1..], false).await.unwrap();
         assert_eq!(fs::read(world.folder().unwrap().join("a.txt")).unwrap(), before);
@@ -537,24 +539,24 @@ async fn what_an_ignore_file_hides_no_more_was_not_made() {
     let world = world();
     let before = tree(&world.folder().unwrap());
     let outcome = bash(&world, "rm .gitignore; echo new > new.log").await;
-    assert_eq!(told(&outcome), "[created: new.log; deleted: .gitignore]");
+    assert_eq!(changes_line(&outcome), "[created: new.log; deleted: .gitignore]");
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(tree(&world.folder().unwrap()), before);
     // What it hides from now on is not gone.
     let outcome = bash(&world, "echo '*.txt' >> .gitignore; echo more >> a.txt").await;
-    assert_eq!(told(&outcome), "[changed: .gitignore, a.txt]");
+    assert_eq!(changes_line(&outcome), "[changed: .gitignore, a.txt]");
 }
 
 #[tokio::test]
 async fn what_is_too_big_is_named_and_the_rest_can_be_taken_back() {
-    let small = Watching { file_bytes: 100, ..Watching::default() };
+    let small = DiffLimits { file_bytes: 100, ..DiffLimits::default() };
     let world = watched(world(), Some(small));
     let root = world.folder().unwrap();
     fs::write(root.join("big"), vec![b'x'; 1000]).unwrap();
     fs::write(root.join("moved"), vec![b'y'; 1000]).unwrap();
     let outcome =
         bash(&world, "echo x >> big; echo x >> a.txt; mv moved there; cp there new").await;
-    let lines = told(&outcome);
+    let lines = changes_line(&outcome);
     let (first, second) = lines.split_once('\n').unwrap();
     assert_eq!(first, "[changed: a.txt, big; created: new; renamed: moved to there]");
     assert!(second.starts_with("[cannot be undone: big (it has more than 100 bytes: "), "{second}");
@@ -580,7 +582,7 @@ async fn what_is_too_big_to_be_read_is_no_change_of_somebody_else() {
         [("truncate -s 1025M huge", "huge"), ("truncate -s 1025M a.txt", "a.txt")]
     {
         let outcome = bash(&world, command).await;
-        let lines = told(&outcome);
+        let lines = changes_line(&outcome);
         let why = format!("[cannot be undone: {path} (it has more than 1073741824 bytes, too many");
         assert!(lines.contains(&why), "{lines}");
         let all = receipts(&world);
@@ -600,25 +602,25 @@ async fn copies_that_find_no_room_are_named() {
     world.session.services.insert::<dyn PreImages>(Arc::new(MemoryPreImages::with_quota(12)));
     let outcome =
         bash(&world, "for f in a.txt 'b c.txt' d/e d/f/g.txt; do echo x >> \"$f\"; done").await;
-    assert!(told(&outcome).contains("\n[cannot be undone: "), "{}", told(&outcome));
+    assert!(changes_line(&outcome).contains("\n[cannot be undone: "), "{}", changes_line(&outcome));
     assert_eq!(receipts(&world).len(), 4);
 }
 
 #[tokio::test]
 async fn too_many_files_are_told_once_and_not_looked_at() {
-    let few = Watching { files: 8, ..Watching::default() };
+    let few = DiffLimits { files: 8, ..DiffLimits::default() };
     let world = watched(world(), Some(few));
     let root = world.folder().unwrap();
-    assert_eq!(told(&bash(&world, "echo x >> a.txt").await), "[changed: a.txt]");
+    assert_eq!(changes_line(&bash(&world, "echo x >> a.txt").await), "[changed: a.txt]");
     for number in 0..3 {
         fs::write(root.join(format!("more{number}")), "").unwrap();
     }
-    let text = told(&bash(&world, "echo x >> a.txt").await);
+    let text = changes_line(&bash(&world, "echo x >> a.txt").await);
     assert!(text.contains("more than 8 files (shell.changes.files in the settings)"), "{text}");
-    assert_eq!(told(&bash(&world, "echo x >> a.txt").await), "", "once");
+    assert_eq!(changes_line(&bash(&world, "echo x >> a.txt").await), "", "once");
     assert_eq!(receipts(&world).len(), 1);
     let off = watched(self::world(), None);
-    assert_eq!(told(&bash(&off, "echo x >> a.txt").await), "");
+    assert_eq!(changes_line(&bash(&off, "echo x >> a.txt").await), "");
     assert_eq!(receipts(&off).len(), 0);
 }
 
@@ -628,17 +630,21 @@ async fn a_command_that_is_stopped_is_looked_after_too() {
     let input = json!({"command": "echo x > late; echo y >> a.txt; sleep 100", "timeout_ms": 400});
     let outcome = world.call("bash", input).await;
     assert_eq!(outcome.status, Status::TimedOut);
-    assert!(told(&outcome).ends_with("[changed: a.txt; created: late]"), "{}", told(&outcome));
+    assert!(
+        changes_line(&outcome).ends_with("[changed: a.txt; created: late]"),
+        "{}",
+        changes_line(&outcome)
+    );
     // The answer to a cancelled call waits for nothing: on a busy machine it may come before the look.
     for tries in 1.. {
         let command = format!("rm late; echo gone {tries}; sleep 100");
         let outcome = cancelled(&world, &command, &format!("gone {tries}\n")).await;
         assert_eq!(outcome.status, Status::Cancelled);
-        world.session.settle().await;
-        if told(&outcome).ends_with("[deleted: late]") {
+        world.session.finished().await;
+        if changes_line(&outcome).ends_with("[deleted: late]") {
             break;
         }
-        assert!(tries < 10, "{}", told(&outcome));
+        assert!(tries < 10, "{}", changes_line(&outcome));
         world.call("bash", json!({"command": "echo x > late"})).await;
     }
     take_back(&world, &receipts(&world), false).await.unwrap();
@@ -670,7 +676,7 @@ async fn two_commands_at_once_tell_a_change_once() {
     let mut made: Vec<String> =
         receipts(&world).iter().map(|one| one.path.shown_from(&world.root).into_owned()).collect();
     made.sort();
-    assert_eq!(made, ["one", "three", "two"], "{} {}", told(&one), told(&two));
+    assert_eq!(made, ["one", "three", "two"], "{} {}", changes_line(&one), changes_line(&two));
     fs::remove_file(world.folder().unwrap().join("target/go")).unwrap();
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(tree(&world.folder().unwrap()), before);
@@ -684,7 +690,7 @@ async fn what_a_rule_hides_is_neither_named_nor_copied() {
     fs::write(world.folder().unwrap().join("do.sh"), "echo x > hidden.txt; echo x > seen.txt")
         .unwrap();
     let outcome = bash(&world, "sh do.sh").await;
-    assert_eq!(told(&outcome), "[created: seen.txt]");
+    assert_eq!(changes_line(&outcome), "[created: seen.txt]");
     assert!(!serde_json::to_string(&receipts(&world)).unwrap().contains("hidden"));
 }
 
@@ -694,7 +700,7 @@ async fn a_change_of_an_edit_tool_beside_is_not_told_twice() {
     bash(&world, "echo x >> a.txt").await;
     let input = json!({"path": "n.txt", "content": "mine\n"});
     world.call("write", input).await;
-    assert_eq!(told(&bash(&world, "echo x >> a.txt").await), "[changed: a.txt]");
+    assert_eq!(changes_line(&bash(&world, "echo x >> a.txt").await), "[changed: a.txt]");
     let all = receipts(&world);
     assert_eq!(all.len(), 3);
     take_back(&world, &all, false).await.unwrap();
@@ -734,7 +740,7 @@ async fn what_was_moved_in_is_told_and_stays() {
     let outcome = bash(&world, command).await;
     let line = "[changed: a.txt; created: c.txt, in/new, linked; deleted: b c.txt; moved in, which \
                 undo leaves: in/, out.txt; 1 inside of these folders]";
-    assert_eq!(told(&outcome), line);
+    assert_eq!(changes_line(&outcome), line);
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(fs::read(root.join("out.txt")).unwrap(), b"built\n");
     assert_eq!(fs::read(root.join("in/x")).unwrap(), b"only copy\n");
@@ -749,9 +755,9 @@ async fn what_was_moved_in_is_told_and_stays() {
 async fn names_are_from_the_workspace_root_wherever_the_shell_is() {
     let world = world();
     let outcome = bash(&world, "cd d; echo x >> e").await;
-    assert!(told(&outcome).contains("[changed: d/e]"), "{}", told(&outcome));
+    assert!(changes_line(&outcome).contains("[changed: d/e]"), "{}", changes_line(&outcome));
     let outcome = bash(&world, "echo x > new").await;
-    assert_eq!(told(&outcome), "[created: d/new]");
+    assert_eq!(changes_line(&outcome), "[created: d/new]");
     let input = json!({"command": "rm f/g.txt", "cwd": "d"});
-    assert_eq!(told(&world.call("bash", input).await), "[deleted: d/f/g.txt]");
+    assert_eq!(changes_line(&world.call("bash", input).await), "[deleted: d/f/g.txt]");
 }

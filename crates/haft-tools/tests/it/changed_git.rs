@@ -15,10 +15,10 @@ use std::{
 use bytes::Bytes;
 use haft_host::{Copies, Source};
 use haft_testkit::{machine, world::World};
-use haft_tool::{Held, Keeping, MemoryPreImages, PreImages};
+use haft_tool::{MemoryPreImages, PendingPreImage, PinGuard, PreImages};
 use haft_types::{Blob, Hash, Outcome, Status};
 
-use crate::changed::{Tree, aged, bash, receipts, take_back, told, tree};
+use crate::changed::{Tree, aged, bash, changes_line, receipts, take_back, tree};
 
 /// Counts what is copied before commands.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl Copies for CountedCopies {
 }
 
 impl PreImages for Counted {
-    fn begin(&self, expected: u64) -> io::Result<Box<dyn Keeping>> {
+    fn begin(&self, expected: u64) -> io::Result<Box<dyn PendingPreImage>> {
         self.images.begin(expected)
     }
 
@@ -57,7 +57,7 @@ impl PreImages for Counted {
         self.images.open(blob)
     }
 
-    fn hold(&self, hash: Hash) -> Held {
+    fn hold(&self, hash: Hash) -> PinGuard {
         self.images.hold(hash)
     }
 
@@ -134,7 +134,7 @@ async fn what_git_has_is_neither_copied_nor_lost() {
     let (world, copies) = committed("").await;
     let folder = world.folder().unwrap();
     fs::write(folder.join("dirty"), "mine\n").unwrap();
-    assert_eq!(told(&bash(&world, "touch -c nothing").await), "");
+    assert_eq!(changes_line(&bash(&world, "touch -c nothing").await), "");
     // What holds nothing costs nothing.
     assert_eq!(
         copies.load(Ordering::Relaxed),
@@ -144,7 +144,7 @@ async fn what_git_has_is_neither_copied_nor_lost() {
     let before = files(&folder);
     let command = "seq 3 >> a.txt; mv b.txt d/b.txt; rm -r d/e; chmod 600 d/c.txt; echo x > nothing; \
                    echo y >> dirty";
-    let text = told(&bash(&world, command).await);
+    let text = changes_line(&bash(&world, command).await);
     let wanted = "[changed: a.txt, d/c.txt, dirty, nothing; deleted: d/e/; renamed: b.txt to d/b.txt; \
                   1 inside of these folders]";
     assert_eq!(text, wanted);
@@ -182,7 +182,7 @@ async fn whatever_becomes_of_the_repository_files_come_back() {
             let outcome = unseen(&world, &command).await;
             assert_eq!(outcome.status, Status::Done, "{outcome:?}");
             assert_ne!(files(&folder), before, "{command}");
-            let text = told(&outcome);
+            let text = changes_line(&outcome);
             assert!(!text.contains("cannot be undone"), "{text}");
             take_back(&world, &receipts(&world), false).await.unwrap();
             let mut now = files(&folder);

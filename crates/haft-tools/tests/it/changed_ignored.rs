@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::symlink};
 use haft_testkit::world::World;
 use serde_json::json;
 
-use crate::changed::{bash, receipts, take_back, told, tree};
+use crate::changed::{bash, changes_line, receipts, take_back, tree};
 
 fn world() -> World {
     let files = [
@@ -57,7 +57,7 @@ async fn what_a_command_names_is_covered_whatever_ignores_it() {
         let world = world();
         let root = world.folder().unwrap();
         let before = tree(&root);
-        assert_eq!(told(&bash(&world, command).await), wanted, "{command}");
+        assert_eq!(changes_line(&bash(&world, command).await), wanted, "{command}");
         let lost = wanted.contains("gone");
         let after = tree(&root);
         let undone = take_back(&world, &receipts(&world), false).await.unwrap();
@@ -82,9 +82,9 @@ async fn what_a_command_names_is_covered_whatever_ignores_it() {
 async fn what_was_named_once_is_looked_after_by_the_commands_that_follow() {
     let world = world();
     fs::write(world.folder().unwrap().join("run.sh"), "echo later > target/out\n").unwrap();
-    assert_eq!(told(&bash(&world, "sh run.sh").await), "", "no word names it");
-    assert_eq!(told(&bash(&world, "echo x > target/out").await), "[changed: target/out]");
-    assert_eq!(told(&bash(&world, "sh run.sh").await), "[changed: target/out]");
+    assert_eq!(changes_line(&bash(&world, "sh run.sh").await), "", "no word names it");
+    assert_eq!(changes_line(&bash(&world, "echo x > target/out").await), "[changed: target/out]");
+    assert_eq!(changes_line(&bash(&world, "sh run.sh").await), "[changed: target/out]");
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(fs::read(world.folder().unwrap().join("target/out")).unwrap(), b"later\n");
 }
@@ -94,7 +94,7 @@ async fn a_named_file_that_is_too_big_is_told_as_lost() {
     let world = world();
     let file = fs::File::create(world.folder().unwrap().join("big.log")).unwrap();
     file.set_len(5 << 20).unwrap();
-    let text = told(&bash(&world, "echo x > big.log").await);
+    let text = changes_line(&bash(&world, "echo x > big.log").await);
     assert!(text.starts_with("[changed: big.log]\n[") && text.contains("shell.changes.file_bytes"));
 }
 
@@ -105,7 +105,7 @@ async fn a_workspace_that_went_is_said_to_be_gone_and_all_works_once_it_is_there
     let above = root.parent().unwrap().to_owned();
     let before = tree(&root);
     bash(&world, "cd d").await;
-    let text = told(&bash(&world, "rm -rf ../d/ && mkdir -p ../e").await);
+    let text = changes_line(&bash(&world, "rm -rf ../d/ && mkdir -p ../e").await);
     assert!(
         text.starts_with("[d is gone: the next command starts in the workspace root]"),
         "{text}"
@@ -117,7 +117,7 @@ async fn a_workspace_that_went_is_said_to_be_gone_and_all_works_once_it_is_there
     fs::write(above.join("anew.sh"), script).unwrap();
     bash(&world, "touch .env").await;
     let count = receipts(&world).len();
-    let text = told(&bash(&world, "sh ../anew.sh").await);
+    let text = changes_line(&bash(&world, "sh ../anew.sh").await);
     assert!(text.contains("[deleted: .env") && !text.contains("not looked for"), "{text}");
     take_back(&world, &receipts(&world)[count..], false).await.unwrap();
     let now = tree(&root);
@@ -135,8 +135,8 @@ async fn a_workspace_that_went_is_said_to_be_gone_and_all_works_once_it_is_there
     let again = json!({"command": format!("mkdir {}", root.display()), "cwd": above});
     world.call("bash", again).await;
     let count = receipts(&world).len();
-    assert_eq!(told(&bash(&world, "echo x > n").await), "[created: n]");
-    assert_eq!(told(&bash(&world, "echo y > n").await), "[changed: n]");
+    assert_eq!(changes_line(&bash(&world, "echo x > n").await), "[created: n]");
+    assert_eq!(changes_line(&bash(&world, "echo y > n").await), "[changed: n]");
     take_back(&world, &receipts(&world)[count..], false).await.unwrap();
     assert!(!root.join("n").exists());
     let shell = json!({"command": "pwd", "session": "s"});

@@ -11,12 +11,12 @@ use std::{
 
 use haft_policy::Verdict;
 use haft_testkit::{machine, world::World};
-use haft_tool::{MemoryPreImages, PreImages, Watching};
+use haft_tool::{DiffLimits, MemoryPreImages, PreImages};
 use haft_types::{Outcome, ReceiptAction};
 use serde_json::json;
 
 use crate::{
-    changed::{aged, bash, receipts, take_back, told, tree, watched},
+    changed::{aged, bash, changes_line, receipts, take_back, tree, watched},
     changed_git::Counted,
 };
 
@@ -108,7 +108,7 @@ async fn what_is_ignored_is_told_and_brought_back_whatever_the_words_were() {
         let world = world();
         let root = root(&world);
         let before = tree(&root);
-        assert_eq!(told(&unseen(&world, command).await), wanted, "{command}");
+        assert_eq!(changes_line(&unseen(&world, command).await), wanted, "{command}");
         let after = tree(&root);
         let undone = take_back(&world, &receipts(&world), false).await.unwrap();
         assert_eq!(tree(&root), before, "{command}");
@@ -145,21 +145,24 @@ async fn what_tools_rebuild_stays_as_it_was() {
     let world = world();
     fs::create_dir_all(root(&world).join("data/__pycache__")).unwrap();
     fs::write(root(&world).join("data/__pycache__/x.pyc"), "").unwrap();
-    assert_eq!(told(&unseen(&world, "rm node_modules/m/i.js data/__pycache__/*").await), "");
-    let text = told(&unseen(&world, "rm -r node_modules data/__pycache__").await);
+    assert_eq!(
+        changes_line(&unseen(&world, "rm node_modules/m/i.js data/__pycache__/*").await),
+        ""
+    );
+    let text = changes_line(&unseen(&world, "rm -r node_modules data/__pycache__").await);
     assert_eq!(text, "[not covered by undo: data/__pycache__ gone, node_modules gone]");
     assert_eq!(receipts(&world).len(), 0);
 }
 
 #[tokio::test]
 async fn what_is_too_much_is_counted_and_never_taken_for_new() {
-    let few = Watching { ignored_files: 8, ..Watching::default() };
+    let few = DiffLimits { ignored_files: 8, ..DiffLimits::default() };
     let world = watched(world(), Some(few));
     let root = root(&world);
     names(&root.join("data/many"), 0..30);
     let before = tree(&root);
     // Small ones come first: a file each, then the folders.
-    let text = told(&unseen(&world, "rm -rf data/* .env d/old.log").await);
+    let text = changes_line(&unseen(&world, "rm -rf data/* .env d/old.log").await);
     let (first, second) = text.split_once('\n').unwrap();
     assert!(first.starts_with("[deleted: .env, d/old.log, data/deep/"), "{text}");
     assert_eq!(second, "[not covered by undo: data: 28 of 34 files gone]");
@@ -174,10 +177,11 @@ async fn what_is_too_much_is_counted_and_never_taken_for_new() {
     aged(&root.join("data/many/00029")).await;
     let before = tree(&root);
     for round in 0..3 {
-        let text = told(&unseen(&world, "cd data; rm -f out.jsonl empty; echo x > ../b").await);
+        let text =
+            changes_line(&unseen(&world, "cd data; rm -f out.jsonl empty; echo x > ../b").await);
         assert!(!text.contains("many"), "{round}: {text}");
     }
-    let text = told(&unseen(&world, "rm data/many/0000*").await);
+    let text = changes_line(&unseen(&world, "rm data/many/0000*").await);
     let named = text.matches("data/many/0000").count();
     assert!(
         named > 2 && text.contains(&format!("data: {} of 32 files gone", 10 - named)),
@@ -196,7 +200,7 @@ async fn what_is_too_much_is_counted_and_never_taken_for_new() {
 
 #[tokio::test]
 async fn quotas_of_nothing_and_few_bytes_lose_no_word() {
-    let none = Watching { ignored_files: 0, ignored_bytes: 0, ..Watching::default() };
+    let none = DiffLimits { ignored_files: 0, ignored_bytes: 0, ..DiffLimits::default() };
     for (command, wanted) in [
         ("rm -r data", "[not covered by undo: data: 4 of 4 files gone]"),
         ("rm -rf data/*", "[not covered by undo: data: 4 of 4 files gone]"),
@@ -206,22 +210,22 @@ async fn quotas_of_nothing_and_few_bytes_lose_no_word() {
         ("echo > data/more", ""),
     ] {
         let world = watched(world(), Some(none));
-        assert_eq!(told(&unseen(&world, command).await), wanted, "{command}");
+        assert_eq!(changes_line(&unseen(&world, command).await), wanted, "{command}");
     }
-    let bytes = Watching { ignored_bytes: 30, ..Watching::default() };
+    let bytes = DiffLimits { ignored_bytes: 30, ..DiffLimits::default() };
     let world = watched(world(), Some(bytes));
     let data = root(&world).join("data");
     fs::write(data.join("big"), "b".repeat(40)).unwrap();
-    let text = told(&unseen(&world, "rm -r data").await);
+    let text = changes_line(&unseen(&world, "rm -r data").await);
     assert_eq!(
         text,
         "[deleted: data/; 7 inside of these folders]\n[not covered by undo: data: 1 of 5 files gone]"
     );
     // What is over the size of one file is told by name.
-    let small = Watching { file_bytes: 30, ..Watching::default() };
+    let small = DiffLimits { file_bytes: 30, ..DiffLimits::default() };
     let world = watched(self::world(), Some(small));
     fs::write(root(&world).join("data/big"), "b".repeat(40)).unwrap();
-    let text = told(&unseen(&world, "rm data/big").await);
+    let text = changes_line(&unseen(&world, "rm data/big").await);
     assert!(
         text.contains("[deleted: data/big]\n[cannot be undone: data/big (it has more"),
         "{text}"
@@ -232,7 +236,7 @@ async fn quotas_of_nothing_and_few_bytes_lose_no_word() {
 async fn a_store_that_is_full_is_told() {
     let world = world();
     world.session.services.insert::<dyn PreImages>(Arc::new(MemoryPreImages::with_quota(2)));
-    let text = told(&unseen(&world, "rm data/out.jsonl").await);
+    let text = changes_line(&unseen(&world, "rm data/out.jsonl").await);
     assert!(
         text.starts_with("[deleted: data/out.jsonl]\n[cannot be undone: data/out.jsonl ("),
         "{text}"
@@ -256,7 +260,7 @@ async fn copies_are_made_anew_only_of_what_is_new() {
     let later = copies.swap(0, Ordering::Relaxed);
     assert!(later <= 4, "{later}");
     assert_eq!(
-        told(&unseen(&world, "echo x > data/many/00007; echo y > data/many/n").await)
+        changes_line(&unseen(&world, "echo x > data/many/00007; echo y > data/many/n").await)
             .matches("many")
             .count(),
         2
@@ -284,7 +288,7 @@ async fn what_rules_hide_is_told_by_name_where_it_is_lost() {
         }
         world.rule(Verdict::Deny, "Read(.env)");
         world.rule(Verdict::Deny, "Read(key)");
-        assert_eq!(told(&unseen(&world, command).await), wanted, "{command}");
+        assert_eq!(changes_line(&unseen(&world, command).await), wanted, "{command}");
         let text = serde_json::to_string(&receipts(&world)).unwrap();
         assert!(!text.contains(".env") && !text.contains("key"), "{text}");
     }
@@ -302,7 +306,7 @@ async fn repositories_links_and_odd_names_are_nothing_else() {
     symlink("..", data.join("loop")).unwrap();
     symlink("/nowhere", data.join("dangling")).unwrap();
     let script = "cd data; rm -rf clone loop dangling; rm $(printf '\\377\\376')";
-    let text = told(&unseen(&world, script).await);
+    let text = changes_line(&unseen(&world, script).await);
     assert!(text.ends_with("\n[not covered by undo: data/clone/.git gone]"), "{text}");
     assert!(text.contains("data/loop") && text.contains("data/clone/,"), "{text}");
     take_back(&world, &receipts(&world), false).await.unwrap();
@@ -323,14 +327,14 @@ async fn a_folder_that_cannot_be_listed_is_named_where_it_goes() {
     fs::create_dir(&shut).unwrap();
     fs::write(shut.join("x"), "x\n").unwrap();
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
-    let text = told(&unseen(&world, "chmod 700 data/shut; rm -r data/shut").await);
+    let text = changes_line(&unseen(&world, "chmod 700 data/shut; rm -r data/shut").await);
     assert_eq!(text, "[deleted: data/shut/]\n[not covered by undo: data/shut gone]");
 }
 
 #[tokio::test]
 async fn what_a_test_run_writes_is_told_shortly() {
     let world = world();
-    let text = told(&unseen(&world, "echo > .coverage; mkdir data/logs; for i in $(seq 500); do echo $i > data/logs/$i; done; for i in $(seq 500); do echo $i > $i.log; done").await);
+    let text = changes_line(&unseen(&world, "echo > .coverage; mkdir data/logs; for i in $(seq 500); do echo $i > data/logs/$i; done; for i in $(seq 500); do echo $i > $i.log; done").await);
     assert!(text.len() < 500 && text.contains("500"), "{text}");
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert!(!root(&world).join("data/logs").exists());
@@ -343,7 +347,7 @@ async fn more_names_than_are_known_are_counted_by_their_folder() {
     for name in 0..20_100 {
         fs::write(logs.join(format!("{name}.log")), "").unwrap();
     }
-    let text = told(&unseen(&world, "cd d; rm 1*.log").await);
+    let text = changes_line(&unseen(&world, "cd d; rm 1*.log").await);
     assert!(text.contains("[not covered by undo: d: "), "{text}");
     assert!(text.contains(" of 20,101 ignored files gone]"), "{text}");
 }

@@ -8,11 +8,11 @@ use std::{
 use bytes::Bytes;
 use haft_host::Source;
 use haft_testkit::world::World;
-use haft_tool::{Held, Keeping, MemoryPreImages, PreImages};
+use haft_tool::{MemoryPreImages, PendingPreImage, PinGuard, PreImages};
 use haft_types::{Blob, Body, Hash, Outcome, Status};
 use serde_json::json;
 
-use crate::changed::{bash, cancelled, receipts, take_back, told, tree, world};
+use crate::changed::{bash, cancelled, changes_line, receipts, take_back, tree, world};
 
 /// Keeps content once it is let.
 #[derive(Default)]
@@ -37,7 +37,7 @@ impl Gate {
 struct Slow(Arc<Gate>);
 
 impl PreImages for Slow {
-    fn begin(&self, expected: u64) -> io::Result<Box<dyn Keeping>> {
+    fn begin(&self, expected: u64) -> io::Result<Box<dyn PendingPreImage>> {
         self.0.pass();
         self.0.inner.begin(expected)
     }
@@ -48,7 +48,7 @@ impl PreImages for Slow {
     fn open(&self, blob: &Blob) -> io::Result<Source> {
         self.0.inner.open(blob)
     }
-    fn hold(&self, hash: Hash) -> Held {
+    fn hold(&self, hash: Hash) -> PinGuard {
         self.0.inner.hold(hash)
     }
     fn find(&self, hash: &Hash) -> Option<Blob> {
@@ -68,10 +68,10 @@ fn slow() -> (World, Arc<Gate>) {
 
 /// What goes on after an answer is found, told and taken back.
 async fn found_later(world: &World, gate: &Gate, outcome: &Outcome, before: &crate::changed::Tree) {
-    assert!(told(outcome).contains("still looked for"), "{}", told(outcome));
+    assert!(changes_line(outcome).contains("still looked for"), "{}", changes_line(outcome));
     assert_eq!(receipts(world).len(), 0);
     gate.open();
-    world.session.settle().await;
+    world.session.finished().await;
     let notice = |body: &Body| match body {
         Body::Notice { text, .. } => Some(text.clone()),
         _ => None,
@@ -80,8 +80,8 @@ async fn found_later(world: &World, gate: &Gate, outcome: &Outcome, before: &cra
     assert_eq!(notices, ["by c1, found after its end: changed: a.txt; created: n; deleted: d/e"]);
     // The next command tells the model, once.
     let wanted = format!("[{}]\n[created: more]", notices[0]);
-    assert_eq!(told(&bash(world, "echo > more").await), wanted);
-    assert_eq!(told(&bash(world, "rm more").await), "[deleted: more]");
+    assert_eq!(changes_line(&bash(world, "echo > more").await), wanted);
+    assert_eq!(changes_line(&bash(world, "rm more").await), "[deleted: more]");
     take_back(world, &receipts(world), false).await.unwrap();
     assert_eq!(tree(&world.folder().unwrap()), *before);
 }
@@ -113,7 +113,7 @@ async fn the_next_command_begins_after_the_look_at_what_was_cancelled() {
     let next = bash(&world, "echo 2 > a.txt");
     let open = async { gate.open() };
     let (next, ()) = tokio::join!(next, open);
-    world.session.settle().await;
+    world.session.finished().await;
     assert_eq!(next.status, Status::Done);
     let all = receipts(&world);
     assert_eq!(all.len(), 2, "{all:?}");

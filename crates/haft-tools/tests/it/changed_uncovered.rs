@@ -3,9 +3,9 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command, sync::Arc};
 
 use haft_testkit::world::World;
-use haft_tool::{MemoryPreImages, PreImages, UndoError, Watching};
+use haft_tool::{DiffLimits, MemoryPreImages, PreImages, UndoError};
 
-use crate::changed::{bash, receipts, take_back, told, tree, watched, world};
+use crate::changed::{bash, changes_line, receipts, take_back, tree, watched, world};
 
 fn root(world: &World) -> std::path::PathBuf {
     world.folder().unwrap()
@@ -23,7 +23,7 @@ async fn what_git_ignores_is_named_where_it_goes() {
     let world = world();
     let outcome = bash(&world, "rm -rf d target").await;
     let lines = "[deleted: d/; 4 inside of these folders]\n[not covered by undo: target gone]";
-    assert_eq!(told(&outcome), lines);
+    assert_eq!(changes_line(&outcome), lines);
     let data = outcome.data.unwrap();
     assert_eq!(data["changes"]["not_covered"], serde_json::json!(["target gone"]));
     take_back(&world, &receipts(&world), false).await.unwrap();
@@ -32,10 +32,10 @@ async fn what_git_ignores_is_named_where_it_goes() {
     // What comes along, and what is only ignored in another way now, is not gone.
     let world = crate::changed::world();
     assert_eq!(
-        told(&bash(&world, "mv d moved").await),
+        changes_line(&bash(&world, "mv d moved").await),
         "[renamed: d/ to moved/; 4 inside of these folders]"
     );
-    let text = told(&bash(&world, "echo moved >> .gitignore; echo x > target.log").await);
+    let text = changes_line(&bash(&world, "echo moved >> .gitignore; echo x > target.log").await);
     assert_eq!(text, "[changed: .gitignore; created: target.log]");
 }
 
@@ -50,7 +50,7 @@ async fn what_becomes_of_repositories_is_named() {
     let script = "case $1 in\nwrite) echo '[user]' >> .git/config ;;\nmake) mkdir -p sub/.git ;;\n\
                   remove) rm -rf .git sub/.git ;;\nesac\n";
     fs::write(folder.join("change.sh"), script).unwrap();
-    let text = told(&bash(&world, "cat .git/config > /dev/null; rm -rf sub").await);
+    let text = changes_line(&bash(&world, "cat .git/config > /dev/null; rm -rf sub").await);
     assert_eq!(
         text,
         "[deleted: sub/; 1 inside of these folders]\n[not covered by undo: sub/.git gone]"
@@ -58,15 +58,15 @@ async fn what_becomes_of_repositories_is_named() {
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(fs::read(folder.join("sub/file")).unwrap(), b"text\n");
     assert_eq!(
-        told(&bash(&world, "sh change.sh write").await),
+        changes_line(&bash(&world, "sh change.sh write").await),
         "[not covered by undo: .git changed]"
     );
     assert_eq!(
-        told(&bash(&world, "sh change.sh make").await),
+        changes_line(&bash(&world, "sh change.sh make").await),
         "[not covered by undo: sub/.git made]"
     );
     assert_eq!(
-        told(&bash(&world, "sh change.sh remove").await),
+        changes_line(&bash(&world, "sh change.sh remove").await),
         "[not covered by undo: .git gone, sub/.git gone]"
     );
     assert_eq!(receipts(&world).len(), 2, "nothing else changed");
@@ -80,8 +80,11 @@ async fn a_commit_is_named_and_a_look_of_git_is_not() {
     git(&folder, &["init", "-q"]);
     git(&folder, &["add", "."]);
     let commit = "git -c user.name=a -c user.email=a@b -c maintenance.auto=false commit -qm x";
-    assert_eq!(told(&bash(&world, commit).await), "[not covered by undo: .git changed]");
-    assert_eq!(told(&bash(&world, "git status; git log; git diff; git ls-files").await), "");
+    assert_eq!(changes_line(&bash(&world, commit).await), "[not covered by undo: .git changed]");
+    assert_eq!(
+        changes_line(&bash(&world, "git status; git log; git diff; git ls-files").await),
+        ""
+    );
     assert_eq!(receipts(&world).len(), 0);
 }
 
@@ -95,7 +98,7 @@ async fn what_git_keeps_track_of_is_covered_whatever_ignores_it() {
     let before = tree(&folder);
     let outcome = bash(&world, "echo x >> d/old.log; rm -rf target; echo x > d/new.log").await;
     assert_eq!(
-        told(&outcome),
+        changes_line(&outcome),
         "[changed: d/old.log; created: d/new.log; deleted: target/out]\n[not covered by undo: target gone]"
     );
     take_back(&world, &receipts(&world), false).await.unwrap();
@@ -112,8 +115,8 @@ async fn what_git_keeps_track_of_is_covered_whatever_ignores_it() {
         tokio::task::yield_now().await;
     }
     let staged = "[not covered by undo: .git/index changed]";
-    assert_eq!(told(&bash(&world, "git add -f own.log").await), staged);
-    assert_eq!(told(&bash(&world, "echo more >> own.log").await), "[changed: own.log]");
+    assert_eq!(changes_line(&bash(&world, "git add -f own.log").await), staged);
+    assert_eq!(changes_line(&bash(&world, "echo more >> own.log").await), "[changed: own.log]");
     take_back(&world, &receipts(&world)[count..], false).await.unwrap();
     assert_eq!(fs::read(folder.join("own.log")).unwrap(), b"mine\n");
 }
@@ -131,17 +134,17 @@ async fn what_is_staged_and_what_is_no_file_is_named() {
         ("git rm -q --cached src/n.c", &format!("[{staged}")),
         ("touch src/n.c; git status", ""),
     ] {
-        assert_eq!(told(&bash(&world, command).await), changed, "{command}");
+        assert_eq!(changes_line(&bash(&world, command).await), changed, "{command}");
     }
-    let made = told(&bash(&world, "mkfifo src/pipe; mkdir s; mkfifo s/pipe").await);
+    let made = changes_line(&bash(&world, "mkfifo src/pipe; mkdir s; mkfifo s/pipe").await);
     assert_eq!(
         made,
         "[created: s/]\n[not covered by undo: s/pipe (pipe, socket or device) made, src/pipe (pipe, socket or device) made]"
     );
-    assert_eq!(told(&bash(&world, "mv s t; touch t/pipe").await), "[renamed: s/ to t/]");
-    let gone = told(&bash(&world, "rm src/pipe").await);
+    assert_eq!(changes_line(&bash(&world, "mv s t; touch t/pipe").await), "[renamed: s/ to t/]");
+    let gone = changes_line(&bash(&world, "rm src/pipe").await);
     assert_eq!(gone, "[not covered by undo: src/pipe (pipe, socket or device) gone]");
-    let replaced = told(&bash(&world, "rm t/pipe; echo x > t/pipe").await);
+    let replaced = changes_line(&bash(&world, "rm t/pipe; echo x > t/pipe").await);
     assert_eq!(
         replaced,
         "[created: t/pipe]\n[not covered by undo: t/pipe (pipe, socket or device) gone]"
@@ -155,7 +158,7 @@ async fn what_lies_deeper_than_any_look_goes_is_named() {
     for (depth, wanted) in [(255, false), (256, true), (300, true)] {
         let top = format!("top{depth}");
         let made = format!("mkdir -p {top}/$(printf 'd/%.0s' {{1..{}}})", depth - 1);
-        let told = told(&bash(&world, &made).await);
+        let told = changes_line(&bash(&world, &made).await);
         let names = told.contains("/d (nested too deep) not looked into");
         assert_eq!(names, wanted, "{depth}: {told}");
     }
@@ -168,7 +171,7 @@ async fn a_folder_that_git_ignores_goes_with_what_was_made_in_it() {
     fs::write(root(&world).join(".gitignore"), "/build/\n*.log\n/target/\n").unwrap();
     let before_too = own(&world);
     let outcome = bash(&world, "mkdir -p build/deep && echo x > build/deep/out").await;
-    assert_eq!(told(&outcome), "[created: build/deep/out]");
+    assert_eq!(changes_line(&outcome), "[created: build/deep/out]");
     let after = own(&world);
     let undone = take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(own(&world), before_too);
@@ -211,7 +214,7 @@ async fn what_is_ignored_and_tracked_comes_back_with_a_folder_that_was_renamed()
     let world = tracked();
     let before = own(&world);
     let outcome = bash(&world, "mv src lib").await;
-    assert!(!told(&outcome).contains("not covered"), "{outcome:?}");
+    assert!(!changes_line(&outcome).contains("not covered"), "{outcome:?}");
     let after = own(&world);
     let undone = take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(own(&world), before);
@@ -252,7 +255,7 @@ async fn a_tracked_file_that_is_ignored_under_its_new_name_is_told_once() {
     let world = tracked();
     let before = own(&world);
     let outcome = bash(&world, "mv src/gen/x.log src/gen/y.log").await;
-    assert_eq!(told(&outcome), "[renamed: src/gen/x.log to src/gen/y.log]");
+    assert_eq!(changes_line(&outcome), "[renamed: src/gen/x.log to src/gen/y.log]");
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(own(&world), before);
 }
@@ -276,12 +279,12 @@ async fn attributes_of_a_file_are_brought_back() {
 
 #[tokio::test]
 async fn rights_of_a_big_file_are_brought_back() {
-    let small = Watching { file_bytes: 100, ..Watching::default() };
+    let small = DiffLimits { file_bytes: 100, ..DiffLimits::default() };
     let world = watched(world(), Some(small));
     let big = root(&world).join("big");
     fs::write(&big, vec![b'x'; 1_000]).unwrap();
     fs::set_permissions(&big, fs::Permissions::from_mode(0o640)).unwrap();
-    assert_eq!(told(&bash(&world, "chmod 755 big").await), "[changed: big]");
+    assert_eq!(changes_line(&bash(&world, "chmod 755 big").await), "[changed: big]");
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(fs::metadata(&big).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(fs::read(&big).unwrap(), vec![b'x'; 1_000]);
@@ -308,7 +311,7 @@ async fn a_very_big_file_that_a_command_made_goes_again() {
     let world = world();
     let quota = MemoryPreImages::with_quota(200 << 20);
     world.session.services.insert::<dyn PreImages>(Arc::new(quota));
-    assert_eq!(told(&bash(&world, "truncate -s 70M huge").await), "[created: huge]");
+    assert_eq!(changes_line(&bash(&world, "truncate -s 70M huge").await), "[created: huge]");
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert!(!root(&world).join("huge").exists());
 }

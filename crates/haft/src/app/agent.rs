@@ -6,8 +6,8 @@ use std::{
 };
 
 use haft_agent::{
-    Context, Handle, Input, Limits, Pinned, Setup, Surroundings, TalkHooks, Words, context_files,
-    same_but_date, system,
+    AgentConfig, Context, Handle, Input, Limits, Pinned, QueuedMessage, Surroundings, TalkHooks,
+    context_files, same_but_date, system,
 };
 use haft_host::{Host as _, Local};
 use haft_tool::{AnyTool, Events as _};
@@ -19,7 +19,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::{
     git,
     model::{Model, last_used, model},
-    session::{Base, Core, NO_TURN, Which},
+    session::{Base, Core, NO_TURN, SessionChoice},
 };
 use crate::cli::{Start, exit::Failure};
 
@@ -31,9 +31,9 @@ pub async fn open(
 ) -> Result<Core, Failure> {
     let mut base = Base::load(&start.common, None)?;
     let which = match &start.resume {
-        Some(id) => Which::Named(id.clone()),
-        None if start.continue_last => Which::Last,
-        None => Which::New,
+        Some(id) => SessionChoice::Named(id.clone()),
+        None if start.continue_last => SessionChoice::Last,
+        None => SessionChoice::New,
     };
     if base.loaded.settings.model.name.is_none() {
         base.loaded.settings.model.name = last_model(&base, &which);
@@ -45,12 +45,12 @@ pub async fn open(
 }
 
 /// The model of the session that is gone on with.
-fn last_model(base: &Base, which: &Which) -> Option<String> {
+fn last_model(base: &Base, which: &SessionChoice) -> Option<String> {
     let store = base.store().ok()?;
     let id = match which {
-        Which::New | Which::IfNeeded => return None,
-        Which::Named(prefix) => store.find(prefix).ok()?,
-        Which::Last => store.latest(Some(&base.place.cwd)).ok()??.id,
+        SessionChoice::New | SessionChoice::IfNeeded => return None,
+        SessionChoice::Named(prefix) => store.find(prefix).ok()?,
+        SessionChoice::Last => store.latest(Some(&base.place.cwd)).ok()??.id,
     };
     last_used(&store, &id, (&base.loaded.settings, &base.environment))
 }
@@ -60,7 +60,7 @@ fn model_of(base: &Base, answered: usize, waits: bool) -> Result<Model, Failure>
 }
 
 /// Puts an agent together for an open session.
-pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
+pub async fn setup(core: &Core, start: &Start) -> Result<AgentConfig, Failure> {
     let model = model_of(&core.base, core.answered, start.print.is_none())?;
     let settings = &core.base.loaded.settings;
     // What was pinned stays whatever git says now.
@@ -69,7 +69,7 @@ pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
     let (context, changed) = tokio::join!(context(&core.base), asked);
     let context = context?;
     let around =
-        Surroundings { git: git::told(&core.base, changed).await, ..surroundings(&core.base) };
+        Surroundings { git: git::describe(&core.base, changed).await, ..surroundings(&core.base) };
     let fresh = pinned(core, start, &model, &context, &around);
     let (pinned, cause) = match core.pinned.clone() {
         // Nothing but the date, or what git says, is new: what was pinned stays.
@@ -84,7 +84,7 @@ pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
     for text in context.left_out.into_iter().filter(|_| cause.is_some()) {
         tell(core, Level::Warning, text);
     }
-    Ok(Setup {
+    Ok(AgentConfig {
         dispatcher: core.dispatcher.clone(),
         provider: model.provider,
         target: model.target,
@@ -117,7 +117,7 @@ const PLAN_OVER: &str = "Mode plan is off: changes are no longer denied for it. 
 /// otherwise, and what hooks add at the begin of its talk.
 pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
     if let Some(text) = about_plan(core.dispatcher.session.judge().mode, core.told_plan) {
-        let words = Words { from: From::Haft, parts: vec![Part::text(text)] };
+        let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
         // An agent that is gone has told so.
         handle.send(Input::Notice { words, wake: false });
     }
@@ -126,7 +126,7 @@ pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
     let source = if goes_on { "resume" } else { "startup" };
     for text in Box::pin(hooks.session_start(source)).await {
         let from = From::Hook("SessionStart".to_owned());
-        let words = Words { from, parts: vec![Part::text(text)] };
+        let words = QueuedMessage { from, parts: vec![Part::text(text)] };
         // An agent that is gone has told so.
         handle.send(Input::Notice { words, wake: false });
     }
@@ -176,14 +176,14 @@ pub async fn end_talk(core: &Core, reason: &str) {
 fn tell(core: &Core, level: Level, text: String) {
     let (main, body) = (AgentPath::default(), Body::Notice { level, text });
     if core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
-        core.bus.tell(&main, NO_TURN, body);
+        core.bus.broadcast(&main, NO_TURN, body);
     }
 }
 
 /// Tells person and log at once what haft changed, and the model with the next message.
 pub fn announce(core: &Core, handle: &Handle, text: &str) {
     tell(core, Level::Info, text.to_owned());
-    let words = Words { from: From::Haft, parts: vec![Part::text(text)] };
+    let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
     // An agent that is gone has told so.
     handle.send(Input::Notice { words, wake: false });
 }
@@ -232,7 +232,7 @@ pub fn surroundings(base: &Base) -> Surroundings {
 
 /// What a signal wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum SignalAction {
     /// What runs is to stop.
     Interrupt,
     /// haft is to end.
@@ -272,7 +272,7 @@ impl Signals {
     }
 
     /// Waits for the next one; one that is told twice counts once.
-    pub async fn received(&mut self) -> Wish {
+    pub async fn received(&mut self) -> SignalAction {
         loop {
             let (kind, wish) = self.next().await;
             let again = |(last, at): (usize, Instant)| last == kind && at.elapsed() < ONE_WISH;
@@ -284,17 +284,17 @@ impl Signals {
     }
 
     /// Waits for the next one, where a person presses keys: each of them counts.
-    pub async fn pressed(&mut self) -> Wish {
+    pub async fn pressed(&mut self) -> SignalAction {
         self.next().await.1
     }
 
-    async fn next(&mut self) -> (usize, Wish) {
+    async fn next(&mut self) -> (usize, SignalAction) {
         let [interrupt, hangup, quit, terminate] = &mut self.all;
         tokio::select! {
-            _ = interrupt.recv() => (0, Wish::Interrupt),
-            _ = hangup.recv() => (1, Wish::End),
-            _ = quit.recv() => (2, Wish::End),
-            _ = terminate.recv() => (3, Wish::End),
+            _ = interrupt.recv() => (0, SignalAction::Interrupt),
+            _ = hangup.recv() => (1, SignalAction::End),
+            _ = quit.recv() => (2, SignalAction::End),
+            _ = terminate.recv() => (3, SignalAction::End),
         }
     }
 }

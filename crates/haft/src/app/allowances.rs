@@ -13,7 +13,7 @@ use haft_host::is_left_out;
 use haft_tool::SaveRule;
 
 /// Keeps allowances for good in the person's own settings for the project.
-pub(crate) struct Kept {
+pub(crate) struct ProjectAllowances {
     file: PathBuf,
     /// The person's own folder, which is shown as `~`.
     user_home: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub(crate) struct Kept {
     is_told: AtomicBool,
 }
 
-impl Kept {
+impl ProjectAllowances {
     /// Keeps them for a project; in its folder where that is trusted, else the rule would not count the
     /// next time.
     pub(crate) fn of(
@@ -60,7 +60,7 @@ impl Kept {
     }
 }
 
-impl SaveRule for Kept {
+impl SaveRule for ProjectAllowances {
     fn place(&self) -> String {
         match self.user_home.as_ref().map(|home| self.file.strip_prefix(home)) {
             Some(Ok(within)) => format!("~/{}", within.display()),

@@ -23,15 +23,15 @@ const PUNCTUATION: [char; 13] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '\
 
 /// A path that a prompt names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedPath {
     path: String,
     folder: bool,
 }
 
 /// The paths that a prompt names, each once: a word that begins with `@` and names what exists, as it
 /// stands or without the punctuation behind it.
-pub fn named(text: &str, place: &Place) -> Vec<Named> {
-    let mut all: Vec<Named> = Vec::new();
+pub fn named(text: &str, place: &Place) -> Vec<NamedPath> {
+    let mut all: Vec<NamedPath> = Vec::new();
     for word in text.split_whitespace().filter_map(|word| word.strip_prefix('@')) {
         if let Some(found) = found(word, place).filter(|found| !all.contains(found)) {
             all.push(found);
@@ -43,7 +43,7 @@ pub fn named(text: &str, place: &Place) -> Vec<Named> {
     all
 }
 
-fn found(word: &str, place: &Place) -> Option<Named> {
+fn found(word: &str, place: &Place) -> Option<NamedPath> {
     let mut path = word;
     loop {
         // `.` and `..` are words of a sentence as often.
@@ -51,7 +51,7 @@ fn found(word: &str, place: &Place) -> Option<Named> {
             return None;
         }
         if let Some(folder) = is_folder(path, place) {
-            return Some(Named { path: path.to_owned(), folder });
+            return Some(NamedPath { path: path.to_owned(), folder });
         }
         path = path.strip_suffix(PUNCTUATION)?;
     }
@@ -71,11 +71,11 @@ fn is_folder(path: &str, place: &Place) -> Option<bool> {
 /// What those paths hold, as parts of the message that names them.
 pub async fn attached(
     dispatcher: &Arc<Dispatcher>,
-    named: &[Named],
+    named: &[NamedPath],
     stop: &CancellationToken,
 ) -> Vec<Part> {
     let mut parts = Vec::new();
-    for Named { path, folder } in named {
+    for NamedPath { path, folder } in named {
         let tool = if *folder { "ls" } else { "read" };
         let (_, outcome) = dispatcher.call(tool, json!({"path": path}), stop.clone()).await;
         if outcome.status != Status::Done {

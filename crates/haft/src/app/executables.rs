@@ -16,7 +16,7 @@ use crate::cli::{Common, exit::say};
 
 /// What was found of executables: of each folder its tools, and what gives none.
 #[derive(Default)]
-pub struct Found {
+pub struct LoadedExecutables {
     /// The tools of each folder, in the order in which names win.
     pub folders: Vec<Executables>,
     /// What gives no tool.
@@ -25,7 +25,7 @@ pub struct Found {
 
 impl Base {
     /// Asks all executables what they are, those of all folders at once.
-    pub async fn executables(&self) -> Found {
+    pub async fn executables(&self) -> LoadedExecutables {
         let own = self.environment.haft_home.as_ref().map(|home| home.join("tools"));
         let project = self.trusted.then(|| self.project.join(".haft/tools"));
         let folders: Vec<_> = [own, project]
@@ -35,7 +35,7 @@ impl Base {
             .filter_map(|folder| Local::path(&folder).ok())
             .collect();
         let load = folders.iter().map(|folder| Executables::load(&*self.host, folder));
-        let mut found = Found::default();
+        let mut found = LoadedExecutables::default();
         for (tools, broken) in join_all(load).await {
             found.folders.push(tools);
             found.broken.extend(broken);
@@ -84,7 +84,7 @@ pub fn hidden(tools: &ToolSet) -> impl Iterator<Item = (&str, String)> {
 }
 
 /// Every tool file with what it gives, for people; true where that is a tool that can be called.
-pub async fn told(base: &Base, env: &Env) -> Vec<(bool, String)> {
+pub async fn list_for_people(base: &Base, env: &Env) -> Vec<(bool, String)> {
     let found = base.executables().await;
     let mut told: Vec<_> = found.broken.iter().map(|broken| (false, broken.to_string())).collect();
     let builtin = Registry::default().source(haft_tools::builtin());

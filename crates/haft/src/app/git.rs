@@ -27,7 +27,7 @@ pub async fn changed(dispatcher: &Arc<Dispatcher>, limit: Duration) -> Option<us
 }
 
 /// What a model is told: what is checked out, and how many files are changed where that is known.
-pub async fn told(base: &Base, changed: Option<usize>) -> Option<String> {
+pub async fn describe(base: &Base, changed: Option<usize>) -> Option<String> {
     let project = Local::path(&base.project).ok()?;
     let skips = base.policy.path_filter("read", &project, &project);
     let may_read = move |path: &HostPath| !skips(path);

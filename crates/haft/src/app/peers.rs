@@ -9,7 +9,7 @@ use std::{
 };
 
 use haft_session::{Lately, SessionId, Store, is_looked};
-use haft_tool::{Other, OtherCall, Others};
+use haft_tool::{Peer, PeerCall, Peers};
 use haft_types::{Access, Body, CallId, Event, Plan};
 
 use super::session::now;
@@ -25,8 +25,8 @@ pub struct InLogs {
     pub mine: SessionId,
 }
 
-impl Others for InLogs {
-    fn within(&self, past: Duration) -> Vec<Other> {
+impl Peers for InLogs {
+    fn within(&self, past: Duration) -> Vec<Peer> {
         let past = u64::try_from(past.as_millis()).unwrap_or(u64::MAX);
         let since = now().saturating_sub(past);
         let all = self.store.lately(&self.mine, since);
@@ -35,9 +35,9 @@ impl Others for InLogs {
 }
 
 /// What a session did since this moment.
-fn other(lately: &Lately, since: u64) -> Other {
+fn other(lately: &Lately, since: u64) -> Peer {
     let mut plans: HashMap<&CallId, &Plan> = HashMap::new();
-    let mut began: Vec<(CallId, OtherCall)> = Vec::new();
+    let mut began: Vec<(CallId, PeerCall)> = Vec::new();
     let mut over: HashSet<CallId> = HashSet::new();
     let mut receipts = Vec::new();
     for Event { at, body, .. } in &lately.events {
@@ -60,7 +60,7 @@ fn other(lately: &Lately, since: u64) -> Other {
                 receipts.extend(done.iter().cloned());
             }
             Body::JobStarted { job, title, .. } => {
-                let one = OtherCall { title: format!("{job} ({title})"), paths: None };
+                let one = PeerCall { title: format!("{job} ({title})"), paths: None };
                 began.push((CallId((&**job).into()), one));
             }
             Body::JobEnded { job, .. } if !is_since => {
@@ -72,7 +72,7 @@ fn other(lately: &Lately, since: u64) -> Other {
     let mut id = lately.session.to_string();
     id.truncate(SHOWN);
     let calls = began.into_iter().filter(|(call, _)| !over.contains(call)).map(|(_, one)| one);
-    Other {
+    Peer {
         name: format!("session {id}"),
         cwd: lately.cwd.clone(),
         receipts,
@@ -81,10 +81,10 @@ fn other(lately: &Lately, since: u64) -> Other {
 }
 
 /// A call that changes something while it is not told what.
-fn doubtful(plan: &Plan) -> Option<OtherCall> {
+fn doubtful(plan: &Plan) -> Option<PeerCall> {
     let changes = plan.effects.iter().filter(|effect| effect.access != Access::Observe);
     let paths: Vec<_> = changes.filter_map(|effect| effect.path().cloned()).collect();
     let is_any = is_looked(plan);
     (is_any || !paths.is_empty())
-        .then(|| OtherCall { title: plan.title.clone(), paths: (!is_any).then_some(paths) })
+        .then(|| PeerCall { title: plan.title.clone(), paths: (!is_any).then_some(paths) })
 }

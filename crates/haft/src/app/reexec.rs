@@ -6,7 +6,7 @@ use std::{
     sync::LazyLock,
 };
 
-use haft_policy::Own;
+use haft_policy::OwnProcesses;
 
 use super::pdf;
 
@@ -33,7 +33,7 @@ pub fn supervisor() -> Vec<OsString> {
 }
 
 /// The processes of haft, which no command may end.
-pub fn own_processes() -> Own {
+pub fn own_processes() -> OwnProcesses {
     let words: Vec<_> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let group = rustix::process::getpgrp().as_raw_pid().cast_unsigned();
@@ -54,7 +54,7 @@ pub fn own_processes() -> Own {
     let users = names_of(&[user.as_raw(), rustix::process::getgid().as_raw()]);
     let lines = vec![words.join(" "), supervisor, NAME.to_owned()];
     let terminals = haft_host::terminal().into_iter().collect();
-    Own { ids: vec![std::process::id(), group], names, lines, users, terminals, above }
+    OwnProcesses { ids: vec![std::process::id(), group], names, lines, users, terminals, above }
 }
 
 /// Users and groups by their numbers, and the one name that is known.
@@ -64,15 +64,15 @@ fn names_of(users: &[u32]) -> Vec<String> {
 }
 
 /// The processes below which this one runs, looked up once.
-fn above() -> &'static [Own] {
-    static ABOVE: LazyLock<Vec<Own>> = LazyLock::new(|| {
-        let one = |found: haft_host::Ancestor| Own {
+fn above() -> &'static [OwnProcesses] {
+    static ABOVE: LazyLock<Vec<OwnProcesses>> = LazyLock::new(|| {
+        let one = |found: haft_host::Ancestor| OwnProcesses {
             ids: [vec![found.id], found.groups].concat(),
             names: vec![found.name],
             lines: vec![found.line],
             users: names_of(&found.users),
             terminals: found.terminal.into_iter().collect(),
-            ..Own::default()
+            ..OwnProcesses::default()
         };
         haft_host::ancestors().into_iter().map(one).collect()
     });

@@ -147,7 +147,7 @@ pub(crate) fn idle(loaded: &Loaded, tools: &ToolSet) {
 }
 
 /// Tells which rules are about nothing.
-pub(crate) fn tell(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
+pub(crate) fn report_problems(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
     for problem in problems {
         // A denial that was just typed and would not count is worse than not starting; that what is
         // allowed is denied elsewhere harms nothing.

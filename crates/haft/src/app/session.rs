@@ -17,8 +17,8 @@ use haft_policy::{Anchors, Grants, Mode, Policy};
 use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
 use haft_text::secrets::{Names, Secrets};
 use haft_tool::{
-    AnyTool, Conversation, Dispatcher, Events as _, Hook, JobLimits, Jobs, Journal, Judge, Limits,
-    Others, PreImages, SaveRule, Session, Settings as Stages, Watching, standard,
+    AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, Hook, JobLimits, Jobs, Journal,
+    Limits, Peers, Permissions, PreImages, SaveRule, Session, Settings as Stages, standard,
 };
 use haft_tools::Shells;
 use haft_types::{
@@ -29,7 +29,7 @@ use serde_json::Value;
 
 use super::{
     agent,
-    allowances::Kept,
+    allowances::ProjectAllowances,
     hooks::{self, Hooks, OfTools, Ready},
     model,
     peers::InLogs,
@@ -81,7 +81,7 @@ fn caches(home: &Path, cwd: &Path) -> PathBuf {
 
 /// Which session a face works in.
 #[derive(Clone, Debug, Default)]
-pub enum Which {
+pub enum SessionChoice {
     /// A new one.
     #[default]
     New,
@@ -312,7 +312,7 @@ impl Core {
     pub async fn open(
         base: Base,
         common: &Common,
-        which: Which,
+        which: SessionChoice,
         env: &Env,
         more: &[Arc<dyn AnyTool>],
     ) -> Result<Self, Failure> {
@@ -327,7 +327,7 @@ impl Core {
         let others = Arc::new(InLogs { store: store.clone(), mine: log.session().clone() });
         let bus = match which {
             // Nothing is left of a run that ends before anything can be asked.
-            Which::New | Which::IfNeeded => Bus::lazy(log, now),
+            SessionChoice::New | SessionChoice::IfNeeded => Bus::lazy(log, now),
             _ => Bus::new(log, now),
         };
         let past = Past::of(&events, bus.leaf());
@@ -336,7 +336,7 @@ impl Core {
         let session = session(&base, &bus, id.clone(), out_dir, secrets);
         session.services.insert::<dyn PreImages>(pre_images);
         session.services.insert::<dyn Journal>(journal);
-        session.services.insert::<dyn Others>(others);
+        session.services.insert::<dyn Peers>(others);
         past.calls.iter().for_each(|call| session.saw_call(call));
         past.questions.iter().for_each(|question| session.questions.saw(question));
         let session = Arc::new(session);
@@ -570,7 +570,8 @@ fn with_variables(secrets: Secrets) -> Arc<Secrets> {
 }
 
 fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Secrets>) -> Session {
-    let judge = Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
+    let judge =
+        Permissions { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
     let most = &base.loaded.settings.output;
     let outs = Arc::new(Outs::in_folder(out_dir, most.session_bytes.min(most.total_bytes)));
     let mut session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
@@ -589,16 +590,16 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Se
     session.map.get::<Shells>().limit(usize::try_from(shells).unwrap_or(usize::MAX));
     if let Ok(home) = home(&base.environment) {
         let homes = (home, base.environment.home.as_deref());
-        let saver = Arc::new(Kept::of(&base.project, homes, base.trusted));
+        let saver = Arc::new(ProjectAllowances::of(&base.project, homes, base.trusted));
         session.services.insert::<dyn SaveRule>(saver);
     }
     session
 }
 
 /// How much is looked at around a command; none where nothing is.
-pub fn watching(base: &Base) -> Option<Watching> {
+pub fn watching(base: &Base) -> Option<DiffLimits> {
     let changes = &base.loaded.settings.shell.changes;
-    changes.on.then(|| Watching {
+    changes.on.then(|| DiffLimits {
         files: usize::try_from(changes.files).unwrap_or(usize::MAX),
         file_bytes: changes.file_bytes,
         ignored_files: usize::try_from(changes.ignored_files).unwrap_or(usize::MAX),
@@ -613,11 +614,15 @@ fn stages(base: &Base, hooks: Option<&Arc<Hooks>>) -> Stages {
     Stages { limits, hooks: hooks.into_iter().collect(), watching: watching(base) }
 }
 
-fn open_log(store: &Store, which: &Which, cwd: &HostPath) -> Result<(Log, Vec<Event>), Failure> {
+fn open_log(
+    store: &Store,
+    which: &SessionChoice,
+    cwd: &HostPath,
+) -> Result<(Log, Vec<Event>), Failure> {
     let id = match which {
-        Which::New | Which::IfNeeded => return Ok((store.create(), Vec::new())),
-        Which::Named(prefix) => find(store, prefix)?,
-        Which::Last => match store.latest(Some(cwd))? {
+        SessionChoice::New | SessionChoice::IfNeeded => return Ok((store.create(), Vec::new())),
+        SessionChoice::Named(prefix) => find(store, prefix)?,
+        SessionChoice::Last => match store.latest(Some(cwd))? {
             Some(info) => info.id,
             None => {
                 return Err(Failure::Failed(format!(

@@ -14,7 +14,7 @@ const LOOKED_AT: usize = 2_000;
 const NOTEBOOK: &[u8] = b".ipynb";
 
 /// What decides whether a deferred tool is there.
-pub struct Wanted<'a> {
+pub struct LoadFacts<'a> {
     /// True for faces that show every tool.
     pub every: bool,
     /// Names that somebody asked for.
@@ -23,7 +23,7 @@ pub struct Wanted<'a> {
     pub root: &'a Path,
 }
 
-impl Wanted<'_> {
+impl LoadFacts<'_> {
     /// Reports whether a tool is there from the start.
     pub fn has(&self, spec: &ToolSpec) -> bool {
         let named = |name: &String| haft_policy::own_name(name.trim()) == spec.name;
@@ -71,7 +71,7 @@ mod tests {
         let other = spec("other", Loading::Deferred);
         let has = |every, on: &[&str], spec: &ToolSpec| {
             let on: Vec<String> = on.iter().map(ToString::to_string).collect();
-            Wanted { every, on: &on, root: folder.path() }.has(spec)
+            LoadFacts { every, on: &on, root: folder.path() }.has(spec)
         };
         assert!(has(false, &[], &spec("read", Loading::Normal)));
         assert!(!has(false, &["read"], &notebooks) && !has(false, &[], &other));

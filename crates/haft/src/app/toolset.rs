@@ -12,9 +12,9 @@ use haft_types::{Env, HostPath, ToolSpec};
 
 use super::{
     executables, pdf,
-    rules::{at, idle, tell},
+    rules::{at, idle, report_problems},
     session::Base,
-    tool_loading::Wanted,
+    tool_loading::LoadFacts,
 };
 use crate::{
     cli::{
@@ -44,7 +44,7 @@ impl Base {
         if !self.policy.doubts(&[], is_there).is_empty() {
             let all = registry.assemble(env);
             let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
-            tell(&self.policy.doubts(&names, is_there), &self.loaded)?;
+            report_problems(&self.policy.doubts(&names, is_there), &self.loaded)?;
         }
         let lists = &self.loaded.settings.tools;
         self.check_names(common, || registry.assemble(env))?;
@@ -57,7 +57,7 @@ impl Base {
             names.iter().any(|name| own_name(name) == spec.name)
         };
         let registry = registry.filter(move |spec, _| {
-            let there = Wanted { every, on: &on, root: &root }.has(&spec);
+            let there = LoadFacts { every, on: &on, root: &root }.has(&spec);
             let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));
             (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)
         });

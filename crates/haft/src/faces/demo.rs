@@ -6,7 +6,7 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use haft_agent::{Agent, Input, Limits, Pinned, Setup, When, system};
+use haft_agent::{Agent, AgentConfig, Input, Limits, Pinned, When, system};
 use haft_config::Environment;
 use haft_llm::{Provider as _, ScriptProvider, Target};
 use haft_types::{Body, BreakCause, CallId, Event, Mode, Part, Status, ToolSpec, TurnEnd};
@@ -15,7 +15,7 @@ use super::view::{Style, View};
 use crate::{
     app::{
         agent,
-        session::{Base, Core, Which},
+        session::{Base, Core, SessionChoice},
     },
     cli::{
         Common, Demo, DemoProject,
@@ -32,7 +32,7 @@ const COMMAND: &str = "sh test.sh";
 
 /// What happened, for the verdict.
 #[derive(Default)]
-struct Seen {
+struct Observed {
     tests: Vec<(CallId, Option<bool>)>,
     edited: bool,
     end: Option<TurnEnd>,
@@ -56,7 +56,7 @@ pub async fn run(arguments: &Demo) -> Ending {
     };
     let base = Base::load_in(environment, &common, Some(&project))?;
     let env = base.env(None, false)?;
-    let core = Core::open(base, &common, Which::New, &env, &[]).await?;
+    let core = Core::open(base, &common, SessionChoice::New, &env, &[]).await?;
     println("A scratch project, a scripted model, and the real tools. No key, no network.")?;
     let style = Style { root: Some(core.base.place.cwd.clone()), ..plain };
     let seen = watch(&core, View::new(style)).await?;
@@ -89,13 +89,13 @@ fn make(project: &Path, variation: DemoProject) -> Result<(), Failure> {
 }
 
 /// Runs the turn and shows it.
-async fn watch(core: &Core, view: View) -> Result<Seen, Failure> {
+async fn watch(core: &Core, view: View) -> Result<Observed, Failure> {
     let mut view = view.with(core.dispatcher.tools.specs());
     let mut feed = core.bus.subscribe();
     let handle = Agent::start(setup(core)?);
     handle.send(Input::User { when: When::Steer, parts: vec![Part::text(TASK)] });
     let mut signals = agent::Signals::new()?;
-    let mut seen = Seen::default();
+    let mut seen = Observed::default();
     loop {
         let event = tokio::select! {
             event = feed.next() => event,
@@ -114,13 +114,13 @@ async fn watch(core: &Core, view: View) -> Result<Seen, Failure> {
     Ok(seen)
 }
 
-fn setup(core: &Core) -> Result<Setup, Failure> {
+fn setup(core: &Core) -> Result<AgentConfig, Failure> {
     let provider = ScriptProvider::new("demo", SCRIPT, 0)
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let specs: Vec<ToolSpec> =
         core.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
     let around = agent::surroundings(&core.base);
-    Ok(Setup {
+    Ok(AgentConfig {
         dispatcher: core.dispatcher.clone(),
         pinned: Pinned {
             system: system(&core.dispatcher.tools, &[], &around),
@@ -140,7 +140,7 @@ fn setup(core: &Core) -> Result<Setup, Failure> {
     })
 }
 
-impl Seen {
+impl Observed {
     fn take(&mut self, event: &Event) {
         match &event.body {
             Body::CallStarted { call, tool, .. } if tool == "bash" => {

@@ -10,7 +10,7 @@ use super::view;
 use crate::{
     app::{
         agent,
-        session::{Base, Core, Which},
+        session::{Base, Core, SessionChoice},
     },
     cli::{
         Mcp,
@@ -24,7 +24,7 @@ pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
     base.every_tool = true;
     let concurrency = base.loaded.settings.tools.concurrency;
     let env = base.env(None, false)?;
-    let core = Core::open(base, &arguments.common, Which::IfNeeded, &env, more).await?;
+    let core = Core::open(base, &arguments.common, SessionChoice::IfNeeded, &env, more).await?;
     let told = view::notices(&core.bus);
     let bus = core.bus.clone();
     let watch = Arc::new(move || {

@@ -20,7 +20,7 @@ use super::{line, view};
 use crate::{
     app::{
         agent::Signals,
-        session::{Base, Core, Which},
+        session::{Base, Core, SessionChoice},
     },
     cli::{
         Tool,
@@ -62,7 +62,7 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     if !terminal && arguments.common.mode.is_none() && base.mode == Mode::Ask {
         base.mode = Mode::DontAsk;
     }
-    let which = arguments.session.clone().map_or(Which::IfNeeded, Which::Named);
+    let which = arguments.session.clone().map_or(SessionChoice::IfNeeded, SessionChoice::Named);
     let style = view::Style::plain(&base.environment);
     let env = base.env(None, terminal)?;
     let core = Core::open(base, &arguments.common, which, &env, more).await?;

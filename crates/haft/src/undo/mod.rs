@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use self::{
     report::{Changed, Refused, Work, as_wanted, by_force, did, is_kept},
-    select::{Group, Wanted, Which, chosen, other_count},
+    select::{Group, UndoScope, UndoSelection, chosen, other_count},
 };
 use crate::{
     app::{
@@ -41,19 +41,19 @@ pub use self::retained::kept;
 
 /// Takes changes back.
 pub async fn undo(arguments: &Undo) -> Ending {
-    run(&Wanted::of(&arguments.back, false)?, &arguments.from).await
+    run(&UndoSelection::of(&arguments.back, false)?, &arguments.from).await
 }
 
 /// Makes changes again.
 pub async fn redo(arguments: &Redo) -> Ending {
-    run(&Wanted::of(&arguments.back, true)?, &arguments.from).await
+    run(&UndoSelection::of(&arguments.back, true)?, &arguments.from).await
 }
 
-async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
+async fn run(wanted: &UndoSelection, from: &Elsewhere) -> Ending {
     let environment = Environment::capture();
     let store = Store::open(session::home(&environment)?);
     let id = session(&store, wanted, from.session.as_deref()).await?;
-    commands::settle(&store, &id).await?;
+    commands::record_crashed(&store, &id).await?;
     // Held from here on: nobody else changes what is decided on.
     let log = store.resume(&id).map_err(in_use)?;
     let events = events(&store, &id)?;
@@ -90,14 +90,14 @@ fn in_use(error: SessionError) -> Failure {
     ))
 }
 
-fn group(wanted: &Wanted, events: &[Event], leaf: EventId) -> Result<Group, String> {
+fn group(wanted: &UndoSelection, events: &[Event], leaf: EventId) -> Result<Group, String> {
     chosen(wanted, &Changes::of(on_branch(events, leaf)))
 }
 
 /// The session that is meant: the last one of this folder that has what is wanted.
 async fn session(
     store: &Store,
-    wanted: &Wanted,
+    wanted: &UndoSelection,
     prefix: Option<&str>,
 ) -> Result<SessionId, Failure> {
     if let Some(prefix) = prefix {
@@ -111,7 +111,7 @@ async fn session(
         if cwd != here && above.is_some() {
             continue;
         }
-        commands::settle(store, &info.id).await?;
+        commands::record_crashed(store, &info.id).await?;
         let events = events(store, &info.id)?;
         let leaf = events.iter().filter_map(|event| event.id).max().unwrap_or_default();
         let changes = Changes::of(on_branch(&events, leaf));
@@ -129,7 +129,7 @@ async fn session(
         }
     }
     // Why that one has nothing of it is told by what it has.
-    if let (Which::Call(_), Some(other)) = (&wanted.which, known.or(any)) {
+    if let (UndoScope::Call(_), Some(other)) = (&wanted.which, known.or(any)) {
         return Ok(other);
     }
     let what =
@@ -145,19 +145,19 @@ async fn session(
 }
 
 /// Reports whether a session has what is wanted.
-fn fits(wanted: &Wanted, changes: &Changes) -> bool {
+fn fits(wanted: &UndoSelection, changes: &Changes) -> bool {
     match (&wanted.which, wanted.redo) {
-        (Which::Call(call), redo) => {
+        (UndoScope::Call(call), redo) => {
             changes.all.iter().any(|change| change.call == *call && change.undone == redo)
         }
-        (Which::Newest | Which::Last(_), true) => !changes.taken_back.is_empty(),
-        (Which::Newest | Which::Last(_), false) => changes.standing().next().is_some(),
+        (UndoScope::Newest | UndoScope::Last(_), true) => !changes.taken_back.is_empty(),
+        (UndoScope::Newest | UndoScope::Last(_), false) => changes.standing().next().is_some(),
     }
 }
 
 /// Reports whether a session has the call that is named.
-fn has_call(wanted: &Wanted, changes: &Changes) -> bool {
-    let Which::Call(call) = &wanted.which else { return false };
+fn has_call(wanted: &UndoSelection, changes: &Changes) -> bool {
+    let UndoScope::Call(call) = &wanted.which else { return false };
     changes.all.iter().any(|change| change.call == *call)
 }
 
@@ -220,7 +220,7 @@ impl Shell<'_> {
                 .to_string(),
             );
         }
-        print(&self.work.told(group, self.redo, changed))?;
+        print(&self.work.describe(group, self.redo, changed))?;
         let lost = self.work.lost(receipts);
         notes.iter().chain(&lost).for_each(|text| say(&format!("haft: {text}")));
         Ok(())
@@ -277,11 +277,11 @@ pub async fn in_session(core: &Core, asked: &LineCommand) -> String {
 
 async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String) -> Ending {
     let (wanted, command) = match asked {
-        LineCommand::Undo(back) => (Wanted::of(back, false)?, "/undo"),
-        LineCommand::Redo(back) => (Wanted::of(back, true)?, "/redo"),
+        LineCommand::Undo(back) => (UndoSelection::of(back, false)?, "/undo"),
+        LineCommand::Redo(back) => (UndoSelection::of(back, true)?, "/redo"),
     };
     let session = &core.dispatcher.session;
-    session.settle().await;
+    session.finished().await;
     let store = core.base.store()?;
     let events = events(&store, &store.find(&session.id)?)?;
     let group = group(&wanted, &events, core.bus.leaf()).map_err(Failure::Failed)?;
@@ -302,7 +302,7 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
         done => done.map_err(Refused::failure)?,
     };
     session.changed(&changed.receipts);
-    text.push_str(&work.told(&group, wanted.redo, &changed));
+    text.push_str(&work.describe(&group, wanted.redo, &changed));
     for lost in changed.notes.into_iter().chain(work.lost(&changed.receipts)) {
         let _ = writeln!(text, "! {lost}");
     }

@@ -14,7 +14,9 @@ use haft_agent::Bus;
 use haft_host::Queues;
 use haft_policy::{Ask, Grants, Mode, Policy, Verdict};
 use haft_text::{decode, diff};
-use haft_tool::{Apart, Conflict, Events as _, PreImages, Stays, Taken, UndoError};
+use haft_tool::{
+    Conflict, Events as _, KeptFolder, PreImages, SplitHardLink, UndoError, UndoReport,
+};
 use haft_types::{
     AgentPath, Blob, Body, EntryKind, Hash, HostPath, Kind, Plan, Receipt, ReceiptAction, Rights,
     ToolSpec,
@@ -73,7 +75,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    fn told(text: &str) -> Self {
+    fn describe(text: &str) -> Self {
         Self::Failed(Failure::Failed(view::safe(text)))
     }
 
@@ -106,22 +108,22 @@ impl Work<'_> {
             forbids: &forbids,
         };
         let done = undo.take_back(&group.receipts, force).await;
-        let Taken { receipts, left: stays, apart, stay } = done.map_err(|error| match error {
+        let UndoReport { receipts, left: stays, apart, stay } = done.map_err(|error| match error {
             UndoError::Conflict(conflicts) => Refused::Conflict(conflicts),
-            UndoError::Cut { .. } => Refused::told(&error.to_string()),
-            UndoError::NotKept { .. } => Refused::told(&format!(
+            UndoError::Cut { .. } => Refused::describe(&error.to_string()),
+            UndoError::NotKept { .. } => Refused::describe(&format!(
                 "{error}. Nothing was changed. Other calls can be taken back, each by its id, as in \
                  haft undo c1: haft session show names them; with --force this is left as it is, and \
                  the rest is taken back"
             )),
-            UndoError::Unknown { .. } => Refused::told(&format!(
+            UndoError::Unknown { .. } => Refused::describe(&format!(
                 "{error}. Nothing was changed. Look at it; with --force it is taken back all the same"
             )),
-            UndoError::OnlyCopy { .. } => Refused::told(&format!(
+            UndoError::OnlyCopy { .. } => Refused::describe(&format!(
                 "{error} (undo.session_bytes in the settings). Nothing was changed; with --force it \
                  goes all the same"
             )),
-            error => Refused::told(&format!("{error}. Nothing was changed.")),
+            error => Refused::describe(&format!("{error}. Nothing was changed.")),
         })?;
         let doubts = group.doubts.iter().map(|text| view::safe(text));
         let notes = doubts.chain(self.notes(&stays, &apart, &stay)).collect();
@@ -163,7 +165,7 @@ impl Work<'_> {
     }
 
     /// Says what was done, a line each.
-    pub fn told(&self, group: &Group, redo: bool, changed: &Changed) -> String {
+    pub fn describe(&self, group: &Group, redo: bool, changed: &Changed) -> String {
         let receipts = &changed.receipts;
         let (mut text, what) = (String::new(), if redo { "Made again" } else { "Took back" });
         for (call, title) in group.calls.iter().zip(&group.titles) {
@@ -211,12 +213,17 @@ impl Work<'_> {
     }
 
     /// Says what could not be done, which files are files of their own now, and which folders stay.
-    fn notes(&self, left: &[(HostPath, String)], apart: &[Apart], stay: &[Stays]) -> Vec<String> {
+    fn notes(
+        &self,
+        left: &[(HostPath, String)],
+        apart: &[SplitHardLink],
+        stay: &[KeptFolder],
+    ) -> Vec<String> {
         let shown = |path: &HostPath| view::safe(&self.base.place.shown(path));
         let stays = |(path, why): &(HostPath, String)| {
             format!("{} is left as it is: {}", shown(path), view::safe(why))
         };
-        let alone = |one: &Apart| {
+        let alone = |one: &SplitHardLink| {
             let names: Vec<String> = one.names.iter().map(shown).collect();
             let others = if one.more { ": its other names hold what they held" } else { "" };
             match &names[..] {
@@ -229,7 +236,7 @@ impl Work<'_> {
         };
         let mut notes = first(left.iter(), stays, " that are left as they are");
         notes.extend(first(apart.iter(), alone, " that are files of their own now"));
-        let holds = |one: &Stays| {
+        let holds = |one: &KeptFolder| {
             let name = |name: &Vec<u8>| view::safe(&String::from_utf8_lossy(name));
             let mut names: Vec<String> = one.names.iter().map(name).collect();
             if one.more > 0 {

@@ -12,14 +12,14 @@ use std::{
 use bytes::Bytes;
 use haft_host::{Copies, Source};
 use haft_session::{SessionError, SessionId, Store};
-use haft_tool::{Held, Keeping, Left, PreImages};
+use haft_tool::{CrashLeftovers, PendingPreImage, PinGuard, PreImages};
 use haft_types::{Blob, Hash};
 
 /// Longest that making room among all sessions goes on in one run.
 const COLLECT_WITHIN: Duration = Duration::from_millis(200);
 
 /// What a session keeps for undo, as tools know it.
-struct Kept {
+struct RetainedChanges {
     images: haft_session::PreImages,
     /// What makes room among all sessions, once something is kept here.
     collect: Mutex<Option<Collect>>,
@@ -36,10 +36,10 @@ struct Collect {
 pub fn kept(store: &Store, id: &SessionId, settings: &haft_config::Undo) -> Arc<dyn PreImages> {
     let images = store.pre_images(id, settings.session_bytes);
     let collect = Collect { store: store.clone(), mine: id.clone(), most: settings.total_bytes };
-    Arc::new(Kept { images, collect: Mutex::new(Some(collect)) })
+    Arc::new(RetainedChanges { images, collect: Mutex::new(Some(collect)) })
 }
 
-impl Kept {
+impl RetainedChanges {
     /// Makes room among all sessions, once, and nobody waits for it.
     fn collect(&self) {
         let collect = self.collect.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -63,8 +63,8 @@ fn unkept(error: SessionError) -> io::Error {
     io::Error::new(kind, error)
 }
 
-impl PreImages for Kept {
-    fn begin(&self, expected: u64) -> io::Result<Box<dyn Keeping>> {
+impl PreImages for RetainedChanges {
+    fn begin(&self, expected: u64) -> io::Result<Box<dyn PendingPreImage>> {
         self.collect();
         let unfinished = self.images.begin(expected).map_err(unkept)?;
         Ok(Box::new(Unfinished(unfinished)))
@@ -79,7 +79,7 @@ impl PreImages for Kept {
         Ok(Box::new(self.images.open(blob).map_err(unkept)?))
     }
 
-    fn hold(&self, hash: Hash) -> Held {
+    fn hold(&self, hash: Hash) -> PinGuard {
         Box::new(self.images.hold(hash))
     }
 
@@ -95,9 +95,9 @@ impl PreImages for Kept {
         Ok(Arc::new(Copied(self.images.copies().map_err(unkept)?)))
     }
 
-    fn left(&self) -> io::Result<Vec<Left>> {
+    fn left(&self) -> io::Result<Vec<CrashLeftovers>> {
         let since = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH);
-        let left = |left: haft_session::LeftCopies| Left {
+        let left = |left: haft_session::LeftCopies| CrashLeftovers {
             copies: Arc::new(Copied(left.copies)),
             text: left.text,
             lived: since(left.lived).map_or(0, |at| i128::try_from(at.as_nanos()).unwrap_or(0)),
@@ -140,7 +140,7 @@ impl Copies for Copied {
 
 struct Unfinished(haft_session::Unfinished);
 
-impl Keeping for Unfinished {
+impl PendingPreImage for Unfinished {
     fn push(&mut self, piece: &[u8]) -> io::Result<()> {
         self.0.push(piece).map_err(unkept)
     }

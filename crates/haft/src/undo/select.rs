@@ -17,9 +17,9 @@ use crate::{
 const NAMED: usize = 10;
 
 /// What is wanted.
-pub struct Wanted {
+pub struct UndoSelection {
     /// Which changes.
-    pub which: Which,
+    pub which: UndoScope,
     /// Whether turns count instead of calls.
     pub turn: bool,
     /// Whether changes are made again instead of taken back.
@@ -28,16 +28,16 @@ pub struct Wanted {
     pub force: bool,
 }
 
-impl Wanted {
+impl UndoSelection {
     /// What was asked for: that changes are taken back, or that they are made again.
     pub fn of(asked: &Back, redo: bool) -> Result<Self, Failure> {
-        let which = Which::of(asked.which.as_deref())?;
+        let which = UndoScope::of(asked.which.as_deref())?;
         Ok(Self { which, turn: asked.turn, redo, force: asked.force })
     }
 }
 
 /// Which changes.
-pub enum Which {
+pub enum UndoScope {
     /// The last change; of what was taken back, all that was at once.
     Newest,
     /// The newest.
@@ -46,7 +46,7 @@ pub enum Which {
     Call(CallId),
 }
 
-impl Which {
+impl UndoScope {
     fn of(text: Option<&str>) -> Result<Self, Failure> {
         let Some(text) = text else { return Ok(Self::Newest) };
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -94,7 +94,7 @@ pub struct Group {
 
 impl Group {
     fn of(
-        wanted: &Wanted,
+        wanted: &UndoSelection,
         count: usize,
         calls: Vec<CallId>,
         receipts: Vec<Receipt>,
@@ -122,7 +122,7 @@ impl Group {
         let turn = if wanted.turn { " --turn" } else { "" };
         let named = match (&wanted.which, &*calls) {
             (_, [call]) => call.0.to_string(),
-            (Which::Call(call), _) => format!("{call}{turn}"),
+            (UndoScope::Call(call), _) => format!("{call}{turn}"),
             _ if wanted.turn && count == 1 => "--turn".to_owned(),
             _ => format!("{count}{turn}"),
         };
@@ -160,30 +160,31 @@ fn title(changes: &Changes, call: &CallId) -> String {
 }
 
 /// What is to be taken back or made again, in this order.
-pub fn chosen(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
+pub fn chosen(wanted: &UndoSelection, changes: &Changes) -> Result<Group, String> {
     if wanted.redo { to_redo(wanted, changes) } else { to_undo(wanted, changes) }
 }
 
-fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
+fn to_redo(wanted: &UndoSelection, changes: &Changes) -> Result<Group, String> {
     let back = to_make_again(wanted, changes);
     let newest = back.first().map(|call| call.with.undo);
-    let is_asked = |call: &&Taken<'_>| match &wanted.which {
-        Which::Newest if wanted.turn => call.unit == 0,
-        Which::Newest => Some(call.with.undo) == newest,
-        Which::Last(count) => call.unit < *count,
-        Which::Call(id) => back.iter().any(|other| other.call == id && other.unit == call.unit),
+    let is_asked = |call: &&UndoneCall<'_>| match &wanted.which {
+        UndoScope::Newest if wanted.turn => call.unit == 0,
+        UndoScope::Newest => Some(call.with.undo) == newest,
+        UndoScope::Last(count) => call.unit < *count,
+        UndoScope::Call(id) => back.iter().any(|other| other.call == id && other.unit == call.unit),
     };
     let asked: BTreeSet<usize> = back.iter().filter(is_asked).map(|call| call.unit).collect();
     if asked.is_empty() {
         return Err(match &wanted.which {
-            Which::Newest | Which::Last(_) => {
+            UndoScope::Newest | UndoScope::Last(_) => {
                 "nothing was taken back that could be made again".to_owned()
             }
-            Which::Call(call) => format!("{call} was not taken back"),
+            UndoScope::Call(call) => format!("{call} was not taken back"),
         });
     }
-    let (meant, together) = closed(&back, &asked, !matches!(wanted.which, Which::Call(_)));
-    let chosen: Vec<&Taken<'_>> = back.iter().filter(|call| meant.contains(&call.unit)).collect();
+    let (meant, together) = closed(&back, &asked, !matches!(wanted.which, UndoScope::Call(_)));
+    let chosen: Vec<&UndoneCall<'_>> =
+        back.iter().filter(|call| meant.contains(&call.unit)).collect();
     let calls = chosen.iter().map(|call| call.call.clone()).collect();
     let has = |taken: &&TakenBack| chosen.iter().any(|call| std::ptr::eq(call.with, *taken));
     let taken = changes.taken_back.iter().rev().filter(has);
@@ -203,7 +204,7 @@ fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
 }
 
 /// A call that is taken back.
-struct Taken<'a> {
+struct UndoneCall<'a> {
     call: &'a CallId,
     /// The number of what it is counted with: a call counts by itself, or a turn with all its calls.
     unit: usize,
@@ -213,12 +214,12 @@ struct Taken<'a> {
 
 /// The calls that are taken back in the order in which they are made again: those of the last undo
 /// first, of one undo as they were made.
-fn to_make_again<'a>(wanted: &Wanted, changes: &'a Changes) -> Vec<Taken<'a>> {
+fn to_make_again<'a>(wanted: &UndoSelection, changes: &'a Changes) -> Vec<UndoneCall<'a>> {
     let place = |call: &CallId| changes.all.iter().position(|change| change.call == *call);
     let of = |taken: &'a TakenBack| {
-        taken.calls.iter().map(move |call| Taken { call, unit: 0, with: taken })
+        taken.calls.iter().map(move |call| UndoneCall { call, unit: 0, with: taken })
     };
-    let mut back: Vec<Taken<'a>> = changes.taken_back.iter().flat_map(of).collect();
+    let mut back: Vec<UndoneCall<'a>> = changes.taken_back.iter().flat_map(of).collect();
     back.sort_by_key(|back| (Reverse(back.with.undo), place(back.call)));
     let mut units = Vec::new();
     for call in &mut back {
@@ -236,14 +237,14 @@ fn to_make_again<'a>(wanted: &Wanted, changes: &'a Changes) -> Vec<Taken<'a>> {
 /// What has to be made again with what is asked for, and the calls for which that is so: those that
 /// go together, and where the order counts all that comes before them.
 fn closed<'a>(
-    back: &[Taken<'a>],
+    back: &[UndoneCall<'a>],
     asked: &BTreeSet<usize>,
     in_order: bool,
 ) -> (BTreeSet<usize>, Vec<&'a CallId>) {
     let mut meant = asked.clone();
     loop {
-        let goes = |call: &&Taken<'_>| {
-            let with = |other: &Taken<'_>| std::ptr::eq(other.with, call.with);
+        let goes = |call: &&UndoneCall<'_>| {
+            let with = |other: &UndoneCall<'_>| std::ptr::eq(other.with, call.with);
             back.iter().any(|other| meant.contains(&other.unit) && with(other))
         };
         let mut more: BTreeSet<usize> = back.iter().filter(goes).map(|call| call.unit).collect();
@@ -255,8 +256,8 @@ fn closed<'a>(
         }
         meant = more;
     }
-    let is_tied = |call: &&Taken<'a>| {
-        let ties = |other: &Taken<'_>| {
+    let is_tied = |call: &&UndoneCall<'a>| {
+        let ties = |other: &UndoneCall<'_>| {
             std::ptr::eq(other.with, call.with)
                 && asked.contains(&other.unit) != asked.contains(&call.unit)
         };
@@ -267,16 +268,17 @@ fn closed<'a>(
 }
 
 /// What a call is counted with. Calls that no agent made belong to no turn: each stands for itself.
-fn unit(wanted: &Wanted, call: &CallId, turn: TurnId) -> (TurnId, Option<CallId>) {
+fn unit(wanted: &UndoSelection, call: &CallId, turn: TurnId) -> (TurnId, Option<CallId>) {
     let alone = !wanted.turn || turn == NO_TURN;
     (turn, alone.then(|| call.clone()))
 }
 
-fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
+fn to_undo(wanted: &UndoSelection, changes: &Changes) -> Result<Group, String> {
     let unit = |call: &CallId, turn: TurnId| unit(wanted, call, turn);
     // What changed while a job ran anybody may have done: it is taken back where it is named.
     let is_named = |change: &&Change| {
-        !change.is_of_job() || matches!(&wanted.which, Which::Call(call) if *call == change.call)
+        !change.is_of_job()
+            || matches!(&wanted.which, UndoScope::Call(call) if *call == change.call)
     };
     let mut units = Vec::new();
     for change in changes.standing().rev().filter(is_named) {
@@ -286,9 +288,9 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
         }
     }
     match &wanted.which {
-        Which::Newest => units.truncate(1),
-        Which::Last(count) => units.truncate(*count),
-        Which::Call(call) => {
+        UndoScope::Newest => units.truncate(1),
+        UndoScope::Last(count) => units.truncate(*count),
+        UndoScope::Call(call) => {
             let found = changes.all.iter().rfind(|change| change.call == *call);
             match found {
                 None => return Err(format!("no call {call} changed a file; {}", named(changes))),
@@ -339,7 +341,7 @@ fn left_of_jobs(
 }
 
 /// Says that fewer changes were there than were asked for, or that more had to go together.
-pub fn other_count(wanted: &Wanted, group: &Group, command: &str) -> Option<String> {
+pub fn other_count(wanted: &UndoSelection, group: &Group, command: &str) -> Option<String> {
     let found = group.count;
     let what = if wanted.turn { "turns" } else { "changes" };
     if let Some((asked, together, between)) = &group.more {
@@ -354,7 +356,7 @@ pub fn other_count(wanted: &Wanted, group: &Group, command: &str) -> Option<Stri
              together{between}"
         ));
     }
-    let Which::Last(asked) = wanted.which else { return None };
+    let UndoScope::Last(asked) = wanted.which else { return None };
     let verb = if found == 1 { "was" } else { "were" };
     let there = if wanted.redo { "taken back" } else { "there to take back" };
     (found < asked).then(|| {

@@ -51,7 +51,7 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
 }
 
 /// What a face tells of them.
-type Told = fn() -> Vec<String>;
+type FaceReport = fn() -> Vec<String>;
 
 /// How many of them one call each is enough for.
 const ALONE: usize = 3;
@@ -103,7 +103,7 @@ fn one_by_one() -> Vec<String> {
 #[test]
 fn what_is_told_of_a_command_is_the_same_through_every_face() {
     let wanted: Vec<&str> = calls().into_iter().map(|(_, _, told)| told).collect();
-    let faces: [(&str, Told, usize); 4] = [
+    let faces: [(&str, FaceReport, usize); 4] = [
         ("tool", one_by_one, ALONE),
         ("-p", || asked(&["-p", "go"], &Input::Nothing), wanted.len()),
         ("--line", || asked(&["--line"], &Input::Pipe("go\n/quit\n")), wanted.len()),

@@ -72,7 +72,7 @@ impl Ran {
     }
 
     /// Both outputs.
-    pub fn said(&self) -> String {
+    pub fn both_outputs(&self) -> String {
         format!("{}{}", self.out, self.err)
     }
 }
@@ -226,7 +226,7 @@ impl World {
     }
 
     /// What the model is told of these calls by `-p`, in the order in which they ended.
-    pub fn told(&self, calls: &[Value], flags: &[&str]) -> Vec<Value> {
+    pub fn tool_results(&self, calls: &[Value], flags: &[&str]) -> Vec<Value> {
         let model = self.script(&[json!({ "calls": calls }), json!({"text": "End."})]);
         let ran = self.run(&[&["-p", "go", "--model", &model], flags].concat());
         assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -31,7 +31,7 @@ use crate::measured;
 use crate::project::Project;
 
 /// What the command line asks for.
-struct Asked {
+struct EditOptions {
     repository: Option<PathBuf>,
     clean: usize,
     per_class: usize,
@@ -215,8 +215,8 @@ fn table(tallies: &[Tally]) -> String {
     text
 }
 
-fn parse(arguments: &[String]) -> Result<Asked> {
-    let mut asked = Asked {
+fn parse(arguments: &[String]) -> Result<EditOptions> {
+    let mut asked = EditOptions {
         repository: None,
         clean: 1000,
         per_class: 100,

@@ -9,14 +9,14 @@ use serde_json::json;
 use super::super::scratch::Numbers;
 use super::calls::{Case, Clean, Codec, Line, arguments, places, squashed};
 
-type Made = Option<Case>;
+type MaybeCase = Option<Case>;
 
 fn line_number(clean: &Clean, at: usize) -> usize {
     clean.first + at + 1
 }
 
 /// The old text in two places.
-pub(super) fn ambiguous(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn ambiguous(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let file = doubled(clean)?;
     let (first, second) = (clean.first + 1, clean.lines.len() + 2);
     let lines = format!("2 places, at lines {first}, {second}");
@@ -37,7 +37,7 @@ fn doubled(clean: &Clean) -> Option<Clean> {
 }
 
 /// The old text in two places, in none exactly.
-pub(super) fn ambiguous_tolerated(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn ambiguous_tolerated(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let file = doubled(clean)?;
     let at = clean.inner(numbers)?;
     let (mut old, mut new) = (clean.old(), clean.new_lines());
@@ -50,7 +50,7 @@ pub(super) fn ambiguous_tolerated(clean: &Clean, numbers: &mut Numbers) -> Made 
 }
 
 /// A middle left out.
-pub(super) fn elided(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn elided(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let wide = clean.wider()?.wider()?;
     let old = wide.old();
     let mark = ["...", "// ... existing code ...", "# rest of the file"][numbers.below(3)];
@@ -59,7 +59,11 @@ pub(super) fn elided(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// One line of the call otherwise than in the file.
-fn altered(clean: &Clean, numbers: &mut Numbers, alter: impl Fn(&str) -> Option<String>) -> Made {
+fn altered(
+    clean: &Clean,
+    numbers: &mut Numbers,
+    alter: impl Fn(&str) -> Option<String>,
+) -> MaybeCase {
     let wide = clean.wider()?;
     let old = wide.old();
     let begin = numbers.below(old.len());
@@ -102,7 +106,7 @@ fn elsewhere(clean: &Clean, given: &[String], at: usize) -> bool {
 }
 
 /// A word changed.
-pub(super) fn changed_word(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn changed_word(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     altered(clean, numbers, |line| {
         let letters = |word: &&str| word.len() > 4 && word.chars().all(|c| c.is_ascii_lowercase());
         let word = line.split(|c: char| !c.is_ascii_alphanumeric()).find(letters)?;
@@ -112,7 +116,7 @@ pub(super) fn changed_word(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// A number changed.
-pub(super) fn changed_number(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn changed_number(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     altered(clean, numbers, |line| {
         let at = line.find(|c: char| c.is_ascii_digit())?;
         let digit = if line[at..].starts_with('7') { "3" } else { "7" };
@@ -121,7 +125,7 @@ pub(super) fn changed_number(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// One line indented otherwise than the rest.
-pub(super) fn uneven(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn uneven(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let wide = clean.wider()?;
     let mut old = wide.old();
     let at = 1 + numbers.below(old.len() - 1);
@@ -147,7 +151,7 @@ fn absent(clean: &Clean, old: &[String]) -> Option<()> {
 }
 
 /// Two lines in each other's place.
-pub(super) fn swapped(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn swapped(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let wide = clean.wider()?;
     let mut old = wide.old();
     let at = numbers.below(old.len() - 1);
@@ -161,7 +165,7 @@ pub(super) fn swapped(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// A line of the file that the call lacks.
-pub(super) fn dropped(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn dropped(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let wide = clean.wider()?;
     let mut old = wide.old();
     let at = 1 + numbers.below(old.len() - 2);
@@ -193,7 +197,7 @@ fn with_one_more(clean: &Clean, given: &[String]) -> bool {
 }
 
 /// A line of the call that the file lacks.
-pub(super) fn invented(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn invented(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let wide = clean.wider()?;
     let mut old = wide.old();
     let at = 1 + numbers.below(old.len() - 1);
@@ -208,7 +212,7 @@ pub(super) fn invented(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// The first and the last line of a long stretch with an invented middle.
-pub(super) fn too_large(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn too_large(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let last = clean.stop() + 10 + numbers.below(50);
     let last = &clean.lines.get(last)?.text;
     let old = [clean.lines[clean.first].text.clone(), "an invented middle".into(), last.clone()];
@@ -217,7 +221,7 @@ pub(super) fn too_large(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Two edits of the same text.
-pub(super) fn overlap(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn overlap(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let (old, wide) = (clean.old().join("\n"), clean.wider()?.old().join("\n"));
     let mut case = Case::refused(
         clean,
@@ -231,17 +235,17 @@ pub(super) fn overlap(clean: &Clean, _: &mut Numbers) -> Made {
 }
 
 /// Nothing that would change.
-pub(super) fn no_change(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn no_change(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     Case::refused(clean, &clean.old(), &clean.old(), &["the same", "nothing would change"])
 }
 
 /// No text to look for.
-pub(super) fn empty(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn empty(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     Case::refused(clean, &[], &clean.come, &["old_text is empty"])
 }
 
 /// An edit that was made before.
-pub(super) fn applied(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn applied(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let joined = |lines: &[String]| lines.iter().map(|line| squashed(line)).collect::<String>();
     let mut file = clean.clone();
     let end = clean.lines[clean.first].end;
@@ -259,7 +263,7 @@ pub(super) fn applied(clean: &Clean, _: &mut Numbers) -> Made {
 }
 
 /// An edit that was made before and only put something in, so that its old text is still there.
-pub(super) fn put_in(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn put_in(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let kept = clean.before + clean.gone;
     let old = clean.old()[..kept].to_vec();
     let new = [&old[..], &clean.come].concat();
@@ -280,7 +284,7 @@ pub(super) fn put_in(clean: &Clean, _: &mut Numbers) -> Made {
 }
 
 /// Quotes escaped once too often, and a new text with an escape that may be one too many or not.
-pub(super) fn two_readings(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn two_readings(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let mut file = clean.clone();
     let at = file.inner(numbers)?;
     file.rewrite(at, format!("{} say(\"so\")", clean.old()[at]));
@@ -297,7 +301,7 @@ pub(super) fn two_readings(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Line ends written out, and a string of the new text with one that is meant as it is written.
-pub(super) fn escape_in_a_string(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn escape_in_a_string(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let (old, mut new) = (clean.old(), clean.new_lines());
     if old.iter().chain(&new).any(|line| line.contains('\\')) || old.len() < 2 {
         return None;
@@ -310,7 +314,7 @@ pub(super) fn escape_in_a_string(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// The old text twice, indented with spaces and with tabs, and in the call in a third way.
-pub(super) fn two_indentations(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn two_indentations(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     if clean.lines.last()?.end.is_empty() || clean.old().iter().any(|line| line.starts_with('\t')) {
         return None;
     }
@@ -335,7 +339,7 @@ pub(super) fn two_indentations(clean: &Clean, _: &mut Numbers) -> Made {
 }
 
 /// A raised or enclosed digit, a fraction or a sign of its own in the file, plain ones in the call.
-pub(super) fn compatible_digits(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn compatible_digits(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     if !clean.codec.unicode() {
         return None;
     }
@@ -354,7 +358,7 @@ pub(super) fn compatible_digits(clean: &Clean, numbers: &mut Numbers) -> Made {
 
 /// One line with a part of its indentation, and a further one that shall stand like it, or be indented
 /// as it is given.
-pub(super) fn inside_the_indentation(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn inside_the_indentation(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let at = numbers.below(clean.old().len());
     let line = clean.old()[at].clone();
     let bare = line.trim_start_matches(' ');
@@ -374,7 +378,7 @@ pub(super) fn inside_the_indentation(clean: &Clean, numbers: &mut Numbers) -> Ma
 }
 
 /// A character that the file's encoding lacks.
-pub(super) fn unrepresentable(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn unrepresentable(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let Codec::Legacy(encoding) = clean.codec else { return None };
     let mut new = clean.new_lines();
     new.push("\u{1F600}".to_owned());
@@ -382,7 +386,7 @@ pub(super) fn unrepresentable(clean: &Clean, _: &mut Numbers) -> Made {
 }
 
 /// A call that needs a tolerance.
-fn tolerated(clean: &Clean, numbers: &mut Numbers, words: &[&str]) -> Made {
+fn tolerated(clean: &Clean, numbers: &mut Numbers, words: &[&str]) -> MaybeCase {
     let mut file = clean.clone();
     let at = file.inner(numbers)?;
     let line = clean.old()[at].clone();
@@ -391,13 +395,13 @@ fn tolerated(clean: &Clean, numbers: &mut Numbers, words: &[&str]) -> Made {
 }
 
 /// A tolerance in a file that was never read.
-pub(super) fn unread(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn unread(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let words = ["was not read", "only with a tolerance", "Nothing was changed"];
     Some(Case { read: false, ..tolerated(clean, numbers, &words)? })
 }
 
 /// A tolerance in a file that changed since it was read.
-pub(super) fn stale(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn stale(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let words = ["changed since it was read", "only with a tolerance", "Nothing was changed"];
     let case = tolerated(clean, numbers, &words)?;
     let meanwhile = Some(case.file.clone());
@@ -406,7 +410,7 @@ pub(super) fn stale(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// A file that is no text.
-pub(super) fn binary(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn binary(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let mut case = Case::refused(clean, &clean.old(), &clean.new_lines(), &["is not text"])?;
     case.file.splice(0..0, *b"\x7fELF\x02\x01\x01\0\0\x03");
     Some(Case { read: false, ..case })

@@ -8,7 +8,7 @@ use super::super::scratch::Numbers;
 use super::calls::{Case, Clean, Want};
 use super::tolerated::{indented, is_blank, levelled, tells};
 
-type Made = Option<Case>;
+type MaybeCase = Option<Case>;
 
 /// Which of the two texts slips.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ struct Call {
 }
 
 impl Call {
-    fn case(self, slip: Slip) -> Made {
+    fn case(self, slip: Slip) -> MaybeCase {
         let bytes = self.file.file()?;
         let lines = |text: &str| text.split('\n').map(str::to_owned).collect::<Vec<_>>();
         let want = match slip {
@@ -91,7 +91,7 @@ fn shifted(lines: &[String], (more, add): (&str, bool)) -> Option<Vec<String>> {
     lines.iter().map(line).collect()
 }
 
-fn indentation(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> Made {
+fn indentation(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> MaybeCase {
     let file = varied(clean, numbers)?;
     if !tells(&file) {
         return None;
@@ -109,7 +109,7 @@ fn indentation(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> Made {
     Call { old: given.join("\n"), meant: new, new: fresh.join("\n"), file }.case(slip)
 }
 
-fn tabs(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> Made {
+fn tabs(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> MaybeCase {
     if !tells(clean) {
         return None;
     }
@@ -147,7 +147,7 @@ fn plain(text: &str) -> String {
     text.replace(['“', '”'], "\"").replace(['‘', '’'], "'")
 }
 
-fn quotes(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> Made {
+fn quotes(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> MaybeCase {
     let mut file = clean.clone();
     let is_plain = file
         .lines
@@ -203,7 +203,7 @@ fn escaped(lines: &[String], way: usize) -> String {
     }
 }
 
-fn escapes(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> Made {
+fn escapes(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> MaybeCase {
     let mut file = clean.clone();
     let at = file.inner(numbers)?;
     let string = ["say(\"so\")", "say(\"so\\n\")", "re('\\d')"][numbers.below(3)];
@@ -223,7 +223,7 @@ fn escapes(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> Made {
     Call { old: given, meant: new, new: fresh, file }.case(slip)
 }
 
-fn ends(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> Made {
+fn ends(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> MaybeCase {
     let mut file = clean.clone();
     let there = ["\n", "\r\n"][numbers.below(2)];
     for line in file.lines.iter_mut().filter(|line| !line.end.is_empty()) {
@@ -250,16 +250,16 @@ fn ends(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> Made {
 macro_rules! slips {
     ($($make:ident: $new:ident $old:ident $alike:ident $apart:ident;)*) => {
         $(
-            pub(super) fn $new(clean: &Clean, numbers: &mut Numbers) -> Made {
+            pub(super) fn $new(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
                 $make(clean, numbers, Slip::New)
             }
-            pub(super) fn $old(clean: &Clean, numbers: &mut Numbers) -> Made {
+            pub(super) fn $old(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
                 $make(clean, numbers, Slip::Old)
             }
-            pub(super) fn $alike(clean: &Clean, numbers: &mut Numbers) -> Made {
+            pub(super) fn $alike(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
                 $make(clean, numbers, Slip::Alike)
             }
-            pub(super) fn $apart(clean: &Clean, numbers: &mut Numbers) -> Made {
+            pub(super) fn $apart(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
                 $make(clean, numbers, Slip::Apart)
             }
         )*

@@ -9,15 +9,15 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::super::scratch::Numbers;
 use super::calls::{Case, Clean, PATH, Want, arguments, places};
 
-type Made = Option<Case>;
+type MaybeCase = Option<Case>;
 
 /// Nothing is missed.
-pub(super) fn exact(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn exact(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     Case::applied(clean, &clean.old(), &clean.new_lines())
 }
 
 /// A word of a line instead of whole lines.
-pub(super) fn inside_a_line(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn inside_a_line(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let at = clean.first + clean.before;
     let line = clean.lines.get(at)?.text.clone();
     let words: Vec<&str> =
@@ -34,7 +34,7 @@ pub(super) fn inside_a_line(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Blanks at the end of a line of the file that the call has not.
-pub(super) fn blanks_lost(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn blanks_lost(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let (old, new) = (clean.old(), clean.new_lines());
     let mut file = clean.clone();
     let at = file.inner(numbers)?;
@@ -44,7 +44,7 @@ pub(super) fn blanks_lost(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Blanks at the ends of the call's lines that the file has not.
-pub(super) fn blanks_added(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn blanks_added(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let more = |lines: Vec<String>, stays: &dyn Fn(usize) -> bool| -> Vec<String> {
         let line = |(at, text): (usize, String)| if stays(at) { format!("{text}  ") } else { text };
         lines.into_iter().enumerate().map(line).collect()
@@ -55,7 +55,7 @@ pub(super) fn blanks_added(clean: &Clean, _: &mut Numbers) -> Made {
 }
 
 /// Tabs at the end of a line of the file where the call has spaces.
-pub(super) fn blanks_of_another_kind(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn blanks_of_another_kind(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let mut file = clean.clone();
     let at = file.inner(numbers)?;
     let bare = clean.old()[at].trim_end().to_owned();
@@ -68,7 +68,7 @@ pub(super) fn blanks_of_another_kind(clean: &Clean, numbers: &mut Numbers) -> Ma
 }
 
 /// Blank lines around the text that the file has not.
-pub(super) fn blank_lines_around(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn blank_lines_around(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let around = |lines: Vec<String>, head: usize, tail: usize| {
         [vec![String::new(); head], lines, vec![String::new(); tail]].concat()
     };
@@ -82,7 +82,7 @@ pub(super) fn blank_lines_around(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// A line that stays gets one text in the file and another in the call.
-fn spelt(clean: &Clean, numbers: &mut Numbers, pairs: &[(&str, &str)]) -> Made {
+fn spelt(clean: &Clean, numbers: &mut Numbers, pairs: &[(&str, &str)]) -> MaybeCase {
     if !clean.codec.unicode() {
         return None;
     }
@@ -104,32 +104,32 @@ fn forms(both: impl Fn(&str) -> (String, String)) -> Vec<(String, String)> {
     ACCENTS.iter().map(|text| both(text)).collect()
 }
 
-fn spelt_owned(clean: &Clean, numbers: &mut Numbers, pairs: &[(String, String)]) -> Made {
+fn spelt_owned(clean: &Clean, numbers: &mut Numbers, pairs: &[(String, String)]) -> MaybeCase {
     let pairs: Vec<(&str, &str)> = pairs.iter().map(|(one, two)| (&**one, &**two)).collect();
     spelt(clean, numbers, &pairs)
 }
 
 /// Characters put together in the file, taken apart in the call.
-pub(super) fn composed(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn composed(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let pairs = forms(|text| (text.nfc().collect(), text.nfd().collect()));
     spelt_owned(clean, numbers, &pairs)
 }
 
 /// Characters taken apart in the file, put together in the call.
-pub(super) fn decomposed(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn decomposed(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let pairs = forms(|text| (text.nfd().collect(), text.nfc().collect()));
     spelt_owned(clean, numbers, &pairs)
 }
 
 /// Ligatures, full-width letters and the like.
-pub(super) fn compatible(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn compatible(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let pairs =
         [("ﬁne and ﬂat", "fine and flat"), ("ＡＢＣ１２", "ABC12"), ("wait… so", "wait... so")];
     spelt(clean, numbers, &pairs)
 }
 
 /// Curly quotes in the file; plain ones come only where it has such elsewhere, too.
-pub(super) fn quotes(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn quotes(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let has = |text: &String| text.contains(['"', '\'']);
     if clean.come.iter().any(has) && !clean.lines.iter().any(|line| has(&line.text)) {
         return None;
@@ -138,25 +138,25 @@ pub(super) fn quotes(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Curly quotes in the call.
-pub(super) fn quotes_given(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn quotes_given(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     spelt(clean, numbers, &[("\"so\"", "“so”"), ("it's", "it’s")])
 }
 
 /// Dashes.
-pub(super) fn dashes(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn dashes(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let pairs = [("a – b", "a - b"), ("a—b", "a-b"), ("a ‑ b", "a - b"), ("a - b", "a – b")];
     spelt(clean, numbers, &pairs)
 }
 
 /// Odd spaces.
-pub(super) fn spaces(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn spaces(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let pairs =
         [("a\u{a0}b", "a b"), ("a\u{3000}b", "a b"), ("5\u{202f}km", "5 km"), ("a b", "a\u{a0}b")];
     spelt(clean, numbers, &pairs)
 }
 
 /// One word of a line changed whose quotes, dashes and spaces the call writes plainly.
-pub(super) fn partly_edited(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn partly_edited(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     if !clean.codec.unicode() {
         return None;
     }
@@ -182,7 +182,7 @@ pub(super) fn partly_edited(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// No-break spaces throughout the call, none in the file.
-pub(super) fn spaces_brought(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn spaces_brought(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let odd = |lines: &[String]| lines.iter().any(|line| line.contains('\u{a0}'));
     let given = |lines: Vec<String>| -> Vec<String> {
         lines.iter().map(|line| line.replace(' ', "\u{a0}")).collect()
@@ -226,7 +226,7 @@ pub(super) fn indented(lines: &[String], more: &str) -> Vec<String> {
 }
 
 /// More indentation in the call than in the file.
-pub(super) fn indented_more(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn indented_more(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     if !tells(clean) || !is_clear(clean) {
         return None;
     }
@@ -235,7 +235,7 @@ pub(super) fn indented_more(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Less indentation in the call than in the file.
-pub(super) fn indented_less(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn indented_less(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     if !tells(clean) || !is_clear(clean) {
         return None;
     }
@@ -257,7 +257,7 @@ pub(super) fn levelled(lines: &[String], unit: &str, deep: &dyn Fn(usize) -> usi
     lines.iter().enumerate().map(line).collect()
 }
 
-fn tabs_and_spaces(clean: &Clean, numbers: &mut Numbers, tabs_in_file: bool) -> Made {
+fn tabs_and_spaces(clean: &Clean, numbers: &mut Numbers, tabs_in_file: bool) -> MaybeCase {
     if !tells(clean) || !is_clear(clean) {
         return None;
     }
@@ -277,17 +277,17 @@ fn tabs_and_spaces(clean: &Clean, numbers: &mut Numbers, tabs_in_file: bool) -> 
 }
 
 /// Spaces in the call where the file has tabs.
-pub(super) fn spaces_for_tabs(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn spaces_for_tabs(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     tabs_and_spaces(clean, numbers, true)
 }
 
 /// Tabs in the call where the file has spaces.
-pub(super) fn tabs_for_spaces(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn tabs_for_spaces(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     tabs_and_spaces(clean, numbers, false)
 }
 
 /// Line numbers pasted with the text.
-pub(super) fn line_numbers(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn line_numbers(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let separator = ["\t", "→", ": ", ":", "| ", "|"][numbers.below(6)];
     let first = clean.first + 1;
     let numbered = |lines: &[String]| -> Vec<String> {
@@ -305,7 +305,7 @@ pub(super) fn line_numbers(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Quotes escaped once too often.
-pub(super) fn escaped_quotes(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn escaped_quotes(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let mut file = clean.clone();
     let at = file.inner(numbers)?;
     file.rewrite(at, format!("{} say(\"so\")", clean.old()[at]));
@@ -329,7 +329,7 @@ fn is_unsure(clean: &Clean) -> bool {
 }
 
 /// Line ends and tabs written out.
-pub(super) fn escaped_ends(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn escaped_ends(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let (old, new) = (clean.old(), clean.new_lines());
     if old.iter().chain(&new).any(|line| line.contains('\\')) || old.len() < 2 || is_unsure(clean) {
         return None;
@@ -340,7 +340,7 @@ pub(super) fn escaped_ends(clean: &Clean, _: &mut Numbers) -> Made {
 }
 
 /// The whole text as a JSON string would have it.
-pub(super) fn escaped_twice(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn escaped_twice(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let mut file = clean.clone();
     let at = file.inner(numbers)?;
     file.rewrite(at, format!("{} path('\\\\d')", clean.old()[at]));
@@ -357,7 +357,7 @@ pub(super) fn escaped_twice(clean: &Clean, numbers: &mut Numbers) -> Made {
 
 /// Strings with escapes of their own, and the text around them escaped once more: all of it, all but
 /// its line ends and tabs, or its quotes alone.
-pub(super) fn escaped_strings(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn escaped_strings(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let mut file = clean.clone();
     let at = file.inner(numbers)?;
     let way = numbers.below(3);
@@ -377,7 +377,7 @@ pub(super) fn escaped_strings(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Line ends of another kind in the call, in the file, or in both.
-pub(super) fn line_ends(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn line_ends(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let mut file = clean.clone();
     let there = ["\n", "\r\n", "\r"][numbers.below(3)];
     for line in file.lines.iter_mut().filter(|line| !line.end.is_empty()) {
@@ -390,7 +390,7 @@ pub(super) fn line_ends(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Arguments in the shapes that models give instead of those of the schema.
-pub(super) fn argument_forms(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn argument_forms(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let mut case = exact(clean, numbers)?;
     let edit = case.call["edits"][0].clone();
     let (old, new) = (&edit["old_text"], &edit["new_text"]);
@@ -418,7 +418,7 @@ pub(super) fn argument_forms(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Every place at once, with a word for the flag.
-pub(super) fn every_place(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn every_place(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let mut file = clean.clone();
     if file.lines.iter().any(|line| line.text.contains("markworth")) {
         return None;
@@ -438,7 +438,7 @@ pub(super) fn every_place(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// Two changes of one file in one call.
-pub(super) fn two_edits(clean: &Clean, _: &mut Numbers) -> Made {
+pub(super) fn two_edits(clean: &Clean, _: &mut Numbers) -> MaybeCase {
     let at = clean.stop() + 1;
     let far = &clean.lines.get(at..at + 2)?;
     let word = far[0].text.split(' ').find(|word| word.len() > 3)?.to_owned();
@@ -461,12 +461,12 @@ pub(super) fn two_edits(clean: &Clean, _: &mut Numbers) -> Made {
 }
 
 /// A file that was never read, and an old text that is there exactly and once.
-pub(super) fn unread(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn unread(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     Some(Case { read: false, ..exact(clean, numbers)? })
 }
 
 /// A file that changed elsewhere since it was read, and an old text that is there exactly and once.
-pub(super) fn stale(clean: &Clean, numbers: &mut Numbers) -> Made {
+pub(super) fn stale(clean: &Clean, numbers: &mut Numbers) -> MaybeCase {
     let mut file = clean.clone();
     let at = if clean.first > 0 { 0 } else { clean.lines.len() - 1 };
     if at >= clean.first && at < clean.stop() {

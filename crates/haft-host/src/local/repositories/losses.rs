@@ -57,11 +57,11 @@ pub struct Loss {
 
 impl Loss {
     /// Takes note that it was put back, or told: it is told once.
-    pub fn settle(&self, is_back: bool) {
+    pub fn acknowledge(&self, is_back: bool) {
         if let Some(store) = &self.store {
             let missing: Vec<HostPath> =
                 self.missing.iter().filter(|_| !is_back).map(|one| one.path.clone()).collect();
-            store.settle(&missing, self.refs.iter().chain(&self.overwritten));
+            store.acknowledge(&missing, self.refs.iter().chain(&self.overwritten));
         }
     }
 

@@ -54,7 +54,7 @@ struct Base {
 
 /// What of the copy is gone from the repository.
 #[derive(Default)]
-struct Gone {
+struct MissingObjects {
     ids: HashSet<GitId>,
     /// There are objects of which nothing more is known.
     is_vague: bool,
@@ -149,8 +149,8 @@ fn pack_names(objects: &Path, state: &State) -> HashSet<String> {
         .collect()
 }
 
-fn gone(old: &Path, new: &Path, open: &[Opened], state: &State) -> Gone {
-    let mut gone = Gone::default();
+fn gone(old: &Path, new: &Path, open: &[Opened], state: &State) -> MissingObjects {
+    let mut gone = MissingObjects::default();
     for first in names(old).into_iter().filter(|name| name.len() == 2) {
         if same_time(&old.join(&first), &new.join(&first)) {
             continue;

@@ -157,7 +157,7 @@ impl Store {
     }
 
     /// Takes note of what was told.
-    pub(super) fn settle<'a>(
+    pub(super) fn acknowledge<'a>(
         &self,
         missing: &[HostPath],
         refs: impl Iterator<Item = &'a (String, String)>,

@@ -68,7 +68,7 @@ impl Field {
         let mut losses = snapshot.losses(&[]);
         for loss in &mut losses {
             loss.put_back().unwrap();
-            loss.settle(true);
+            loss.acknowledge(true);
         }
         assert!(snapshot.losses(&[]).iter().all(|loss| loss.what.is_empty()), "it is whole again");
         losses.into_iter().flat_map(|loss| loss.what).collect()
@@ -297,7 +297,7 @@ fn what_was_overwritten_is_told_with_what_it_said() {
         assert_eq!(losses.len(), 1, "{name}");
         assert_eq!(losses[0].overwritten, [(name.to_owned(), said.to_owned())]);
         assert!(losses[0].what.is_empty() && losses[0].missing.is_empty(), "{losses:?}");
-        losses[0].settle(false);
+        losses[0].acknowledge(false);
         assert!(snapshot.losses(&[]).is_empty(), "it is told once");
         drop((losses, snapshot));
         fs::write(path.join(name), before).unwrap();
@@ -523,7 +523,7 @@ fn what_is_half_removed_is_made_no_part_of_a_copy() {
     let next = field.all.copy(&[field.git()]);
     for mut loss in next.losses(&[]) {
         loss.put_back().unwrap();
-        loss.settle(true);
+        loss.acknowledge(true);
     }
     assert_eq!(field.log(), log);
     // Packed refs that were put back are those of the copy, in the eyes of another process, too.
@@ -584,7 +584,7 @@ fn what_is_put_back_while_it_is_removed_is_whole_in_the_end() {
             let command = field.all.copy(&[field.git()]);
             for mut loss in command.losses(&[]) {
                 let is_back = loss.put_back().is_ok();
-                loss.settle(is_back);
+                loss.acknowledge(is_back);
             }
         }
     });
@@ -592,7 +592,7 @@ fn what_is_put_back_while_it_is_removed_is_whole_in_the_end() {
     drop(fs::remove_file(at.join("HEAD")));
     for mut loss in job.losses(&[]) {
         loss.put_back().unwrap();
-        loss.settle(true);
+        loss.acknowledge(true);
     }
     drop(job);
     let after = field.all.copy(&[field.git()]);

@@ -35,7 +35,8 @@ use self::{
 };
 use super::{Local, locate::At};
 use crate::{
-    FileKind, FindQuery, Found, FoundLines, GrepQuery, Located, Search, SearchError, Skipped, Walk,
+    FileKind, FindQuery, FoundLines, GrepQuery, Located, NameMatch, Search, SearchError, Skipped,
+    Walk,
     generic_search::{self, matches_of},
     lines::{FileResult, Grep, encoding::HEAD},
     search::Sink,
@@ -71,12 +72,12 @@ impl Search for Local {
         at: &'a Located,
         query: &'a FindQuery,
         walk: Walk,
-        sink: Sink<'a, Found>,
+        sink: Sink<'a, NameMatch>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
         let (host, at, query) = (self.aside(), at.clone(), query.clone());
         Box::pin(async move {
             let stop = walk.stop.clone();
-            let batched = &mut |batch: Vec<Found>| batch.into_iter().try_for_each(&mut *sink);
+            let batched = &mut |batch: Vec<NameMatch>| batch.into_iter().try_for_each(&mut *sink);
             let job = move |line: &Arc<_>| {
                 if query.follow {
                     follow_job(&host, &at, &query, walk, line)
@@ -209,7 +210,7 @@ struct Grepping {
 }
 
 /// What one of the threads has for itself.
-struct Own {
+struct ThreadState {
     grep: Grep,
     searcher: Searcher,
     buffer: Vec<u8>,
@@ -335,7 +336,7 @@ impl Grepping {
     /// Takes files off the walk until it ends.
     fn work(&self) {
         let grep = self.grep.clone();
-        let mut own = Own { searcher: grep.searcher(false), grep, buffer: Vec::new() };
+        let mut own = ThreadState { searcher: grep.searcher(false), grep, buffer: Vec::new() };
         while let Some((number, item)) = self.take() {
             if !self.line.turn(number) {
                 return;
@@ -420,8 +421,8 @@ impl Grepping {
         }
     }
 
-    fn search(&self, own: &mut Own, number: u64, item: &Item<Folder>) {
-        let Own { grep, searcher, buffer } = own;
+    fn search(&self, own: &mut ThreadState, number: u64, item: &Item<Folder>) {
+        let ThreadState { grep, searcher, buffer } = own;
         let name = || item.path.shown_from(&self.root.real).into_owned();
         match open_file(&item.folder, &item.name) {
             Ok(None) => self.line.end(number, None, |_| {}),
@@ -448,11 +449,11 @@ fn follow_job(
     at: &Located,
     query: &FindQuery,
     walk: Walk,
-    line: &Ordered<Vec<Found>>,
+    line: &Ordered<Vec<NameMatch>>,
 ) -> Result<Walked, SearchError> {
     let global = global_excludes(&walk);
-    let sink = &mut |found: Found| {
-        let size = found.path.len() + size_of::<Found>();
+    let sink = &mut |found: NameMatch| {
+        let size = found.path.len() + size_of::<NameMatch>();
         line.end(line.begin(), Some((vec![found], size)), |_| {});
         if line.room() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
@@ -466,7 +467,7 @@ fn find_job(
     at: &Located,
     query: &FindQuery,
     walk: &Walk,
-    line: &Arc<Ordered<Vec<Found>>>,
+    line: &Arc<Ordered<Vec<NameMatch>>>,
 ) -> Result<Walked, SearchError> {
     let names = Names::new(&query.pattern)?;
     if at.kind != FileKind::FOLDER {

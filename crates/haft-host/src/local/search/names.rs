@@ -31,7 +31,7 @@ use super::{
     ordered::{Leave, Ordered},
 };
 use crate::{
-    Found, Skipped,
+    NameMatch, Skipped,
     walk::{Item, Names, Walker},
 };
 
@@ -49,7 +49,7 @@ const BYTES: usize = 16 << 20;
 pub(super) struct Finding {
     names: Names,
     times: bool,
-    line: Arc<Ordered<Vec<Found>>>,
+    line: Arc<Ordered<Vec<NameMatch>>>,
     state: Mutex<State>,
     /// A part was given away or ended, or names may wait again.
     changed: Condvar,
@@ -85,7 +85,7 @@ struct Part {
 /// Names that are delivered together.
 #[derive(Default)]
 struct Batch {
-    found: Vec<Found>,
+    found: Vec<NameMatch>,
     bytes: usize,
 }
 
@@ -94,7 +94,7 @@ impl Finding {
     pub(super) fn run(
         names: Names,
         times: bool,
-        line: &Arc<Ordered<Vec<Found>>>,
+        line: &Arc<Ordered<Vec<NameMatch>>>,
         walker: Walker<Folder>,
     ) {
         let mut state = State::default();
@@ -150,7 +150,7 @@ impl Finding {
         let (mut batch, mut since, mut names) = (Batch::default(), Instant::now(), 0);
         while let Some(item) = advance(&mut part.walker, &|| self.line.stopped()) {
             if let Some(found) = self.matched(item) {
-                batch.bytes += found.path.len() + size_of::<Found>();
+                batch.bytes += found.path.len() + size_of::<NameMatch>();
                 batch.found.push(found);
             }
             if batch.found.len() >= BATCH
@@ -171,7 +171,7 @@ impl Finding {
         }
     }
 
-    fn matched(&self, item: Item<Folder>) -> Option<Found> {
+    fn matched(&self, item: Item<Folder>) -> Option<NameMatch> {
         if !self.names.matches(&item.below, item.folderish) {
             return None;
         }
@@ -184,7 +184,7 @@ impl Finding {
                 Err(_) => {}
             }
         }
-        Some(Found { path: item.below, kind, modified })
+        Some(NameMatch { path: item.below, kind, modified })
     }
 
     /// Gives the end of a walk to a thread that has nothing to do; false where there is none.

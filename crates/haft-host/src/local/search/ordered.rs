@@ -73,14 +73,14 @@ impl<T> State<T> {
         }
     }
 
-    fn take(&mut self) -> Taken<T> {
+    fn take(&mut self) -> NextResult<T> {
         loop {
             match self.slots.pop_front() {
-                None if self.workers == 0 => return Taken::End,
-                None => return Taken::NotYet,
+                None if self.workers == 0 => return NextResult::End,
+                None => return NextResult::NotYet,
                 Some(Slot::Open) if self.workers > 0 => {
                     self.slots.push_front(Slot::Open);
-                    return Taken::NotYet;
+                    return NextResult::NotYet;
                 }
                 // A worker that died left its piece open: it is passed over.
                 Some(Slot::Open | Slot::Empty) => self.first += 1,
@@ -89,7 +89,7 @@ impl<T> State<T> {
                     self.results -= 1;
                     self.bytes -= size;
                     self.pass_empty();
-                    return Taken::Result(result);
+                    return NextResult::Result(result);
                 }
             }
         }
@@ -97,7 +97,7 @@ impl<T> State<T> {
 }
 
 /// What came of looking for the next result.
-enum Taken<T> {
+enum NextResult<T> {
     Result(T),
     NotYet,
     End,
@@ -193,15 +193,15 @@ impl<T> Ordered<T> {
     pub(super) async fn next(&self) -> Option<T> {
         loop {
             match self.take() {
-                Taken::Result(result) => return Some(result),
-                Taken::End => return None,
-                Taken::NotYet => {}
+                NextResult::Result(result) => return Some(result),
+                NextResult::End => return None,
+                NextResult::NotYet => {}
             }
             drop(timeout(LOOK, self.ready.notified()).await);
         }
     }
 
-    fn take(&self) -> Taken<T> {
+    fn take(&self) -> NextResult<T> {
         let mut state = self.state();
         // Looked at before anything is taken: who waits for room waits since then.
         let (was_full, first) = (state.is_full(), state.first);

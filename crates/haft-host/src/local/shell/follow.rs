@@ -29,7 +29,7 @@ use super::{
     Input, Order, QUEUE_LIMIT, Shared,
     start::{PIPE_SIZE, Pipes},
     supervisor::kill_session,
-    supervisor_protocol::{self, Told},
+    supervisor_protocol::{self, MonitorEvent},
 };
 use crate::{Exit, Output};
 
@@ -96,7 +96,7 @@ pub(super) struct Follower {
     received: Vec<u8>,
     /// How the command itself ended, and when by [`Self::clock`].
     exited: Option<(ExitStatus, Duration)>,
-    left: Left,
+    left: Remaining,
     /// What was stopped at the end of the command and what goes on, where that is not told yet.
     kept: Option<(Processes, Processes)>,
     /// By [`Self::clock`].
@@ -111,7 +111,7 @@ pub(super) struct Follower {
 
 /// What of a command still runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Left {
+enum Remaining {
     /// What the keeper has not spoken about.
     Unknown,
     /// Nothing; what was stopped after its end.
@@ -156,7 +156,7 @@ impl Follower {
             filling: [false; 2],
             received,
             exited: None,
-            left: Left::Unknown,
+            left: Remaining::Unknown,
             kept: None,
             last_output: Duration::ZERO,
             began: Instant::now(),
@@ -171,10 +171,10 @@ impl Follower {
     /// Follows the command to its end.
     pub(super) fn run(mut self) {
         self.watch();
-        if self.left == Left::Unknown && self.order() == Order::Run {
+        if self.left == Remaining::Unknown && self.order() == Order::Run {
             self.shared.clear();
         }
-        while self.left == Left::Unknown {
+        while self.left == Remaining::Unknown {
             self.pump(None);
             self.tell_kept();
         }
@@ -193,7 +193,7 @@ impl Follower {
     /// Until nothing is left, or the command has ended and its pipes are silent, or it is told to
     /// end.
     fn watch(&mut self) {
-        while self.order() == Order::Run && self.left == Left::Unknown {
+        while self.order() == Order::Run && self.left == Remaining::Unknown {
             let Some((_, exited)) = self.exited else {
                 let empty = self.terminal && self.input.is_none();
                 self.pump(empty.then(|| self.signs.1.saturating_sub(self.began.elapsed())));
@@ -262,7 +262,7 @@ impl Follower {
 
     fn finish(mut self) {
         self.finished = true;
-        if let (Left::Lost, Some(session)) = (&self.left, self.shared.session) {
+        if let (Remaining::Lost, Some(session)) = (&self.left, self.shared.session) {
             kill_session(session, self.exited.is_some());
         }
         (self.output, self.errors, self.report, self.input) = (None, None, None, None);
@@ -280,9 +280,11 @@ impl Follower {
         };
         let lost = || io::Error::other("the supervision of the program broke off");
         let (status, stopped, stuck) = match (&self.left, self.exited) {
-            (Left::Nothing(stopped), Some((status, _))) => (status, stopped.clone(), Vec::new()),
-            (Left::Stuck(stuck), Some((status, _))) => (status, Vec::new(), stuck.clone()),
-            (Left::Stuck(_), None) => return Err(stuck()),
+            (Remaining::Nothing(stopped), Some((status, _))) => {
+                (status, stopped.clone(), Vec::new())
+            }
+            (Remaining::Stuck(stuck), Some((status, _))) => (status, Vec::new(), stuck.clone()),
+            (Remaining::Stuck(_), None) => return Err(stuck()),
             _ => return Err(lost()),
         };
         let (code, signal, put_back) = (status.code(), status.signal(), self.shared.put_back());
@@ -315,28 +317,30 @@ impl Follower {
 
     fn understand(&mut self) {
         loop {
-            match Told::take(&mut self.received) {
+            match MonitorEvent::take(&mut self.received) {
                 Ok(None) => return,
-                Ok(Some(Told::Exited(status))) => {
+                Ok(Some(MonitorEvent::Exited(status))) => {
                     self.exited = Some((ExitStatus::from_raw(status), self.clock()));
                 }
-                Ok(Some(Told::Gone(stopped))) => self.left = Left::Nothing(stopped),
-                Ok(Some(Told::Stuck(left))) => self.left = Left::Stuck(left),
-                Ok(Some(Told::Kept(stopped, kept))) => self.kept = Some((stopped, kept)),
-                Ok(Some(Told::Tried(attempts))) => {
+                Ok(Some(MonitorEvent::Gone(stopped))) => self.left = Remaining::Nothing(stopped),
+                Ok(Some(MonitorEvent::Stuck(left))) => self.left = Remaining::Stuck(left),
+                Ok(Some(MonitorEvent::Kept(stopped, kept))) => self.kept = Some((stopped, kept)),
+                Ok(Some(MonitorEvent::Tried(attempts))) => {
                     self.shared.tries(attempts);
                     if self.exited.is_none() {
                         self.shared.heard();
                     }
                 }
-                Ok(Some(Told::Started(..) | Told::Failed(..))) | Err(_) => return self.lost(),
+                Ok(Some(MonitorEvent::Started(..) | MonitorEvent::Failed(..))) | Err(_) => {
+                    return self.lost();
+                }
             }
         }
     }
 
     fn lost(&mut self) {
-        if self.left == Left::Unknown {
-            self.left = Left::Lost;
+        if self.left == Remaining::Unknown {
+            self.left = Remaining::Lost;
         }
     }
 
@@ -353,7 +357,7 @@ impl Follower {
         let filling = std::mem::take(&mut self.filling);
         let ready = {
             let mut watched = vec![(Watched::Wake, self.shared.wake.as_fd(), PollFlags::IN)];
-            if self.left == Left::Unknown {
+            if self.left == Remaining::Unknown {
                 watched.push((Watched::Keeper, self.shared.control.as_fd(), PollFlags::IN));
             }
             let reading = |stream| !full && !filling[number(stream)] && self.may_take(stream);

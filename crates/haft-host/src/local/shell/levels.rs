@@ -12,12 +12,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use haft_sandbox::{Keeping, Kept, Level, Limits, Probe};
+use haft_sandbox::{Level, Limits, Probe, ProtectedState, RestoreOptions};
 use haft_types::HostPath;
 
 use super::{
     git_objects, start, supervisor_client,
-    supervisor_protocol::{Hold, Request, Told},
+    supervisor_protocol::{Hold, MonitorEvent, Request},
 };
 
 /// Most bytes that a probe says.
@@ -45,9 +45,9 @@ pub(super) fn hold(supervisor: &[OsString], limits: &Limits) -> io::Result<Hold>
 
 /// Looks at what a program is to leave as it is, and hides the keys that are found on the way, but for
 /// those whose content git has: fixtures of tests, without which nothing could be tested or committed.
-pub(super) fn look(hold: &mut Hold, how: &Keeping) -> Option<Kept> {
+pub(super) fn look(hold: &mut Hold, how: &RestoreOptions) -> Option<ProtectedState> {
     let Hold::To(level, limits) = hold else { return None };
-    let kept = Kept::look(limits, *level, how.clone());
+    let kept = ProtectedState::look(limits, *level, how.clone());
     if *level == Level::Namespaces {
         let file = |key: &HostPath| Path::new(OsStr::from_bytes(key.as_bytes())).to_owned();
         limits.hidden.extend(kept.keys().filter(|key| !git_objects::has(&file(key))));
@@ -81,7 +81,7 @@ fn probe(supervisor: &[OsString], level: Level) -> io::Result<Probe> {
     let (ends, pipes) = start::apart(true)?;
     let (_control, told, _) = supervisor_client::start(supervisor, &mut request, &ends, |_| true)?;
     drop(ends);
-    if let Told::Failed(code, why) = told {
+    if let MonitorEvent::Failed(code, why) = told {
         let error = io::Error::from_raw_os_error(code);
         return Err(if why.is_empty() { error } else { io::Error::other(why) });
     }

@@ -39,7 +39,7 @@ use futures::{
     future::{BoxFuture, join},
     stream,
 };
-use haft_sandbox::{Attempts, Keeping, Kept, Probe, PutBack};
+use haft_sandbox::{Attempts, Probe, ProtectedState, RestoreOptions, Restored};
 use haft_types::HostPath;
 use rustix::{
     event::{EventfdFlags, eventfd},
@@ -51,11 +51,13 @@ use rustix::{
 use tokio::sync::{Notify, oneshot};
 
 use self::{
-    follow::Follower, profile::Profile, readable_paths::with_programs, supervisor_protocol::Told,
+    follow::Follower, profile::Profile, readable_paths::with_programs,
+    supervisor_protocol::MonitorEvent,
 };
 use super::{Local, write::Writes};
 use crate::{
-    Control, Host, Output, Program, Running, Shell, Sought, Spawn, Stdin, Tried, secrets::Withheld,
+    Control, Host, Output, PathLookup, Program, Running, Shell, Spawn, Stdin, Tried,
+    secrets::Withheld,
 };
 
 pub(super) use self::{profile::StartUp, start::finds};
@@ -103,7 +105,7 @@ impl Shell for Local {
             let (withheld, writes, keeping) = (&*withheld, &*writes, &keeping);
             let home = &home;
             let given =
-                Given { shell, withheld, variables, profile, caches, writes, keeping, home };
+                SpawnContext { shell, withheld, variables, profile, caches, writes, keeping, home };
             match begin(spawn, &given, &supervisor, may_run) {
                 Ok((running, follower)) => {
                     drop(hand.send(Ok(running)));
@@ -145,7 +147,7 @@ impl Shell for Local {
         })
     }
 
-    fn found_in(&self, sought: Sought) -> BoxFuture<'_, Vec<String>> {
+    fn found_in(&self, sought: PathLookup) -> BoxFuture<'_, Vec<String>> {
         let set = self.variables.iter().find(|(name, _)| name == "PATH");
         let set = set.map(|(_, path)| path.into());
         let profile = self.start_up.as_ref().and_then(|start_up| start_up.get());
@@ -158,12 +160,12 @@ impl Shell for Local {
     }
 
     fn told(&self) -> Option<String> {
-        self.start_up.as_ref()?.told()
+        self.start_up.as_ref()?.take_notice()
     }
 }
 
 /// What the host gives to programs.
-struct Given<'a> {
+struct SpawnContext<'a> {
     /// What runs scripts.
     shell: Option<&'a HostPath>,
     withheld: &'a Withheld,
@@ -172,14 +174,14 @@ struct Given<'a> {
     /// Where confined programs keep what they do not want to make again.
     caches: Option<&'a Path>,
     writes: &'a Writes,
-    keeping: &'a Keeping,
+    keeping: &'a RestoreOptions,
     home: &'a HostPath,
 }
 
 /// Starts a command, with the one who follows it; `may_run` waits until it may be run.
 fn begin(
     spawn: Spawn,
-    given: &Given<'_>,
+    given: &SpawnContext<'_>,
     supervisor: &[OsString],
     may_run: impl FnOnce() -> bool,
 ) -> io::Result<(Running, Follower)> {
@@ -197,15 +199,15 @@ fn begin(
         let may = may_run();
         let hold = request.hold.as_mut().filter(|_| may);
         let kept = hold.and_then(|hold| levels::look(hold, given.keeping));
-        protected = kept.map(|kept| given.writes.tell(kept));
+        protected = kept.map(|kept| given.writes.track(kept));
         may
     };
     let started = supervisor_client::start(supervisor, &mut request, &ends, may_run)?;
     drop(ends);
     let (control, told, received) = started;
     let (id, first) = match told {
-        Told::Started(id, first) => (id, first),
-        Told::Failed(code, why) => {
+        MonitorEvent::Started(id, first) => (id, first),
+        MonitorEvent::Failed(code, why) => {
             let error = io::Error::from_raw_os_error(code);
             return Err(start::start_error(&request, &spawn.cwd, &error, &why));
         }
@@ -330,7 +332,7 @@ struct Shared {
     /// Names of programs that go on when the command ends.
     keep: Vec<String>,
     /// What it was to leave as it is; none where nothing confines it.
-    protected: Option<Arc<Mutex<Kept>>>,
+    protected: Option<Arc<Mutex<ProtectedState>>>,
     /// The first process of its namespaces; 0 where it has none.
     first: u32,
     /// What the counters of its network stood at when it began.
@@ -341,7 +343,7 @@ struct Shared {
 
 impl Shared {
     /// Puts back what it changed though that was protected.
-    fn put_back(&self) -> Vec<PutBack> {
+    fn put_back(&self) -> Vec<Restored> {
         let Some(kept) = &self.protected else { return Vec::new() };
         kept.lock().unwrap_or_else(PoisonError::into_inner).put_back()
     }
@@ -508,7 +510,7 @@ impl Control for Shared {
         Some(bytes.saturating_add(usize::try_from(standing).unwrap_or(usize::MAX)))
     }
 
-    fn put_back(&self) -> BoxFuture<'_, Vec<PutBack>> {
+    fn put_back(&self) -> BoxFuture<'_, Vec<Restored>> {
         let Some(kept) = self.protected.clone() else {
             return Box::pin(std::future::ready(Vec::new()));
         };

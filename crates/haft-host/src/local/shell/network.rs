@@ -20,7 +20,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use super::{
     start::Ends,
     supervisor_client::{self, PATIENCE},
-    supervisor_protocol::{Hold, Request, Told},
+    supervisor_protocol::{Hold, MonitorEvent, Request},
 };
 use crate::Tried;
 
@@ -93,7 +93,7 @@ fn make(supervisor: &[OsString]) -> io::Result<Network> {
         Request { cwd: b"/".to_vec(), hold: Some(Hold::Network), ..Request::default() };
     let (_control, told, _) = supervisor_client::start(supervisor, &mut request, &ends, |_| true)?;
     drop(ends);
-    if let Told::Failed(code, why) = told {
+    if let MonitorEvent::Failed(code, why) = told {
         let error = io::Error::from_raw_os_error(code);
         return Err(if why.is_empty() { error } else { io::Error::other(why) });
     }

@@ -18,7 +18,7 @@ use std::{
 
 use haft_types::HostPath;
 
-use crate::Looks;
+use crate::ReadOnlyRun;
 
 /// What names of variables begin with that it does not inherit.
 const FAMILIES: &[&str] = &[
@@ -125,7 +125,7 @@ pub(super) fn may_inherit(name: &OsStr) -> bool {
 
 /// What it is given: what is fixed, settings of git where it does more than to tell of them, and
 /// `PATH` without the folders of the workspace.
-pub(super) fn given(path: Option<OsString>, looks: &Looks) -> Vec<(OsString, OsString)> {
+pub(super) fn given(path: Option<OsString>, looks: &ReadOnlyRun) -> Vec<(OsString, OsString)> {
     let fixed = GIVEN.iter().map(|(name, value)| (name.into(), value.into()));
     let git = if looks.git_as_set { &[] } else { GIT };
     let count = ("GIT_CONFIG_COUNT".into(), git.len().to_string().into());
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_the_reading_of_commands_counts_on_is_given() {
-        let given = given(None, &Looks::default());
+        let given = given(None, &ReadOnlyRun::default());
         for (name, value) in haft_shell::LOOKING {
             assert!(given.contains(&(name.into(), value.into())), "{name}");
         }
@@ -200,7 +200,7 @@ mod tests {
             at("else"),
             at("missing"),
         ]);
-        let looks = Looks { workspace: vec![root.unwrap()], ..Looks::default() };
+        let looks = ReadOnlyRun { workspace: vec![root.unwrap()], ..ReadOnlyRun::default() };
         let given = given(Some(path.unwrap()), &looks);
         let path = given.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         assert_eq!(path, Some(at("else").into_os_string()));

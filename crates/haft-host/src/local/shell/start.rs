@@ -27,7 +27,7 @@ use rustix::{
 };
 
 use super::{
-    Given,
+    SpawnContext,
     profile::Profile,
     read_only_env,
     supervisor_protocol::{Request, START_UP},
@@ -64,7 +64,7 @@ pub(super) struct Pipes {
 }
 
 /// What the supervisor is asked for; checked as far as it can be before.
-pub(super) fn request(spawn: &Spawn, given: &Given<'_>) -> io::Result<Request> {
+pub(super) fn request(spawn: &Spawn, given: &SpawnContext<'_>) -> io::Result<Request> {
     check_folder(&spawn.cwd)?;
     let (file, words, script) = program(spawn, given.shell)?;
     let environment = environment(spawn, given, script.then_some(&file));
@@ -274,7 +274,11 @@ pub(super) fn start_error(
 const OF_SHELLS: [&[u8]; 4] = [b"BASH_ENV", b"ENV", b"SHELLOPTS", b"BASHOPTS"];
 
 /// The file that a shell reads first, where it is to have what the person's sets.
-fn start_up<'a>(spawn: &Spawn, given: &'a Given<'_>, shell: Option<&PathBuf>) -> Option<&'a Path> {
+fn start_up<'a>(
+    spawn: &Spawn,
+    given: &'a SpawnContext<'_>,
+    shell: Option<&PathBuf>,
+) -> Option<&'a Path> {
     let set = spawn.set.iter().any(|(set, _)| set == "BASH_ENV");
     let is_bash = shell.is_some_and(|shell| is_bash(shell));
     given.profile.as_deref().and_then(Profile::file).filter(|_| is_bash && !set)
@@ -282,7 +286,7 @@ fn start_up<'a>(spawn: &Spawn, given: &'a Given<'_>, shell: Option<&PathBuf>) ->
 
 /// The variables of a program: haft's own, without those left out, what the person's shell sets,
 /// and those set. A script has the shell that runs it.
-fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec<Vec<u8>> {
+fn environment(spawn: &Spawn, given: &SpawnContext<'_>, shell: Option<&PathBuf>) -> Vec<Vec<u8>> {
     // Non-interactive shells read what the first name, and have the options of the others, which no
     // script can change back.
     let read = |name: &[u8]| shell.is_some() && OF_SHELLS.contains(&name);

@@ -31,7 +31,7 @@ use rustix::{
 use super::{
     start::Ends,
     supervisor::{DESCRIPTORS, SUPERVISORS},
-    supervisor_protocol::{Request, Told},
+    supervisor_protocol::{MonitorEvent, Request},
 };
 
 /// What the small supervising program is called, where haft itself is not it.
@@ -67,7 +67,7 @@ pub(super) fn start(
     request: &mut Request,
     ends: &Ends,
     may_run: impl FnOnce(&mut Request) -> bool,
-) -> io::Result<(UnixStream, Told, Vec<u8>)> {
+) -> io::Result<(UnixStream, MonitorEvent, Vec<u8>)> {
     let (mut tries, mut may_run) = (0, Some(may_run));
     loop {
         tries += 1;
@@ -102,10 +102,10 @@ fn unread(error: &io::Error) -> bool {
 }
 
 /// Waits for the first word of a keeper.
-fn first(mut control: &UnixStream, received: &mut Vec<u8>) -> io::Result<Told> {
+fn first(mut control: &UnixStream, received: &mut Vec<u8>) -> io::Result<MonitorEvent> {
     let mut buffer = [0; 1024];
     loop {
-        if let Some(told) = Told::take(received)? {
+        if let Some(told) = MonitorEvent::take(received)? {
             return Ok(told);
         }
         match control.read(&mut buffer) {

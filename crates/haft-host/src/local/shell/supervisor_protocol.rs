@@ -89,7 +89,7 @@ pub(super) fn sparing(names: &[String]) -> Vec<u8> {
 
 /// What a keeper is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum MonitorRequest {
     Order(Order),
     /// Names of programs that go on.
     Sparing(Vec<Vec<u8>>),
@@ -97,7 +97,7 @@ pub(super) enum Said {
     Heard,
 }
 
-impl Said {
+impl MonitorRequest {
     /// Takes the first whole one off what was received.
     pub(super) fn take(received: &mut Vec<u8>) -> Option<Self> {
         loop {
@@ -123,7 +123,7 @@ impl Said {
 
 /// What a keeper says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum MonitorEvent {
     /// It runs, as this process; then the first process of its namespaces, or 0.
     Started(u32, u32),
     /// It could not be started: a number of the system, and words where it could not be held.
@@ -183,7 +183,7 @@ impl Request {
     }
 }
 
-impl Told {
+impl MonitorEvent {
     /// Sends it.
     pub(super) fn send(&self, to: &mut impl Write) -> io::Result<()> {
         let numbered = |kind, number: u32| {
@@ -358,15 +358,15 @@ mod tests {
     fn words_of_a_keeper_arrive_in_any_pieces() {
         let left = vec![(7, "sleep 1000".to_owned()), (9, String::new())];
         let all = [
-            Told::Started(4_000_000_000, 7),
-            Told::Tried(Attempts { refused: 1 << 40, sockets: 3, ..Attempts::default() }),
-            Told::Failed(-2, String::new()),
-            Told::Failed(5, "Landlock: no".to_owned()),
-            Told::Exited(-1),
-            Told::Gone(left.clone()),
-            Told::Gone(Vec::new()),
-            Told::Kept(left.clone(), vec![(1, "x".to_owned())]),
-            Told::Stuck(left),
+            MonitorEvent::Started(4_000_000_000, 7),
+            MonitorEvent::Tried(Attempts { refused: 1 << 40, sockets: 3, ..Attempts::default() }),
+            MonitorEvent::Failed(-2, String::new()),
+            MonitorEvent::Failed(5, "Landlock: no".to_owned()),
+            MonitorEvent::Exited(-1),
+            MonitorEvent::Gone(left.clone()),
+            MonitorEvent::Gone(Vec::new()),
+            MonitorEvent::Kept(left.clone(), vec![(1, "x".to_owned())]),
+            MonitorEvent::Stuck(left),
         ];
         let mut bytes = Vec::new();
         for told in &all {
@@ -376,7 +376,7 @@ mod tests {
             let (mut received, mut told) = (Vec::new(), Vec::new());
             for piece in bytes.chunks(step) {
                 received.extend_from_slice(piece);
-                while let Some(next) = Told::take(&mut received).unwrap() {
+                while let Some(next) = MonitorEvent::take(&mut received).unwrap() {
                     told.push(next);
                 }
             }
@@ -388,14 +388,14 @@ mod tests {
             let (mut received, mut heard) = (Vec::new(), Vec::new());
             for piece in said.chunks(step) {
                 received.extend_from_slice(piece);
-                heard.extend(std::iter::from_fn(|| Said::take(&mut received)));
+                heard.extend(std::iter::from_fn(|| MonitorRequest::take(&mut received)));
             }
-            let spared = Said::Sparing(vec![b"a".to_vec(), b"b c".to_vec()]);
-            let orders = [Order::Stop, Order::Clear].map(Said::Order);
-            let all = [orders[0].clone(), spared, Said::Heard, orders[1].clone()];
+            let spared = MonitorRequest::Sparing(vec![b"a".to_vec(), b"b c".to_vec()]);
+            let orders = [Order::Stop, Order::Clear].map(MonitorRequest::Order);
+            let all = [orders[0].clone(), spared, MonitorRequest::Heard, orders[1].clone()];
             assert_eq!(heard, all, "{step}");
         }
-        assert!(Told::take(&mut vec![1, 0, 0, 0, 99]).is_err());
-        assert!(Told::take(&mut vec![255; 4]).is_err());
+        assert!(MonitorEvent::take(&mut vec![1, 0, 0, 0, 99]).is_err());
+        assert!(MonitorEvent::take(&mut vec![255; 4]).is_err());
     }
 }

@@ -13,11 +13,11 @@ use std::{
 use haft_types::HostPath;
 
 use super::read_only_env::is_outside;
-use crate::Sought;
+use crate::PathLookup;
 
 /// Those of the programs that are found in the folders, or may come to be found there; `path` in place
 /// of haft's own.
-pub(super) fn found_in(path: Option<OsString>, sought: &Sought) -> Vec<String> {
+pub(super) fn found_in(path: Option<OsString>, sought: &PathLookup) -> Vec<String> {
     let path = path.or_else(|| env::var_os("PATH")).unwrap_or_default();
     let cwd = as_path(&sought.cwd);
     let folders: Vec<_> = env::split_paths(&path)
@@ -88,7 +88,7 @@ mod tests {
                 "." => folder.into(),
                 folder => root.join(folder),
             }));
-            let sought = Sought {
+            let sought = PathLookup {
                 names: ["cp", "mkdir", "touch", "rm"].map(str::to_owned).into(),
                 cwd: at("w"),
                 folders: vec![at("w")],

@@ -26,8 +26,8 @@ use rustix::{
 
 use super::{HIDDEN_MOST, Job, Tally, leftovers, stamp_at};
 use crate::{
-    Content, Copies, FileCount, FileKind, IgnoredFolder, IgnoredTree, Node, Stamp, Survey,
-    SurveyError, Walk,
+    Content, Copies, FileCount, FileKind, IgnoredFolder, IgnoredTree, Node, Stamp, SurveyError,
+    TreeScan, Walk,
     local::{
         locate::{self, At, Lookup, entry_kind, kind_of, stamp_of},
         search::{Folder, open_folder},
@@ -121,7 +121,7 @@ struct Look<'a, 'j> {
     copies: &'a Bounded<'j>,
     lookup: Lookup,
     walk: &'a Walk,
-    survey: &'a mut Survey,
+    survey: &'a mut TreeScan,
     until: Instant,
     seen: Tally,
     /// Files and links that have a node.
@@ -143,7 +143,7 @@ impl Job<'_> {
     pub(super) fn ignored(
         &self,
         lookup: Lookup,
-        survey: &mut Survey,
+        survey: &mut TreeScan,
         walk: &Walk,
     ) -> Result<Tally, SurveyError> {
         let (singles, tops) = self.passed_over(survey);
@@ -185,7 +185,7 @@ impl Job<'_> {
 impl Job<'_> {
     /// What the walk passed over and is to be looked at: what is no folder by the folder that it is
     /// in, and the topmost folders.
-    fn passed_over(&self, survey: &Survey) -> (Vec<New>, Vec<HostPath>) {
+    fn passed_over(&self, survey: &TreeScan) -> (Vec<New>, Vec<HostPath>) {
         let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
         let is_open = |path: &&HostPath| {
             let root = survey.roots.iter().find(|root| path.is_within(root));

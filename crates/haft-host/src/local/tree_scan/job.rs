@@ -13,12 +13,12 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Clean, Job};
-use crate::{Copies, Survey, SurveyLimits, walk::Passed};
+use crate::{Copies, SurveyLimits, TreeScan, walk::Passed};
 
 impl<'a> Job<'a> {
     /// One that has looked at nothing yet; it ends at the first of these times, and began at the other.
     pub(super) fn new(
-        known: &'a Survey,
+        known: &'a TreeScan,
         copies: &'a dyn Copies,
         clean: &'a Clean,
         limits: SurveyLimits,

@@ -39,8 +39,8 @@ use super::{
     search::{Folder, enter, ignore_file, open_file, start},
 };
 use crate::{
-    Born, Content, Copies, FileKind, GitId, Located, Made, Named, Node, Stamp, Survey, SurveyError,
-    SurveyLimits, Surveys, Walk,
+    Content, Copies, CreationTime, ExtraPaths, FileKind, GitId, Located, NewEntry, Node, Stamp,
+    SurveyError, SurveyLimits, TreeScan, TreeScanner, Walk,
     fault::fault,
     tree_scan::{SECOND, tick},
     walk::{Item, PASSED_MOST, Passed, Rules, Step, Walker},
@@ -53,15 +53,15 @@ const GRAIN: usize = 64;
 /// Most paths that rules hide and that are noted.
 const HIDDEN_MOST: usize = 1_000;
 
-impl Surveys for Local {
+impl TreeScanner for Local {
     fn survey<'a>(
         &'a self,
         roots: &'a [Located],
-        known: Arc<Survey>,
+        known: Arc<TreeScan>,
         copies: Arc<dyn Copies>,
         limits: SurveyLimits,
-        (walk, named): (Walk, &'a Named),
-    ) -> BoxFuture<'a, Result<Survey, SurveyError>> {
+        (walk, named): (Walk, &'a ExtraPaths),
+    ) -> BoxFuture<'a, Result<TreeScan, SurveyError>> {
         let (roots, lookup, home) = (roots.to_vec(), self.lookup, self.home.clone());
         let named = named.clone();
         Box::pin(async move {
@@ -71,7 +71,7 @@ impl Surveys for Local {
             let work = move || {
                 let began = now();
                 let lists = Lists::of(&known, &roots, &home);
-                let looked = |clean: &Clean| -> Result<Survey, SurveyError> {
+                let looked = |clean: &Clean| -> Result<TreeScan, SurveyError> {
                     let times = (Instant::now() + limits.within, began);
                     let job = Job::new(&known, &*copies, clean, limits, stop.clone(), times);
                     let (mut survey, mut seen) = job.run(&roots, &walk)?;
@@ -105,7 +105,7 @@ impl Surveys for Local {
         i128::from(last.tv_sec) * SECOND + i128::from(last.tv_nsec) > moment
     }
 
-    fn born(&self, path: &HostPath) -> Option<Born> {
+    fn born(&self, path: &HostPath) -> Option<CreationTime> {
         let at = locate::locate(self.lookup, path, Follow::No).ok()?;
         let held = At::of(&at).ok().filter(|_| at.real == *path)?;
         let flags = AtFlags::SYMLINK_NOFOLLOW;
@@ -113,7 +113,7 @@ impl Surveys for Local {
         let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
         let born = i128::from(stat.stx_btime.tv_sec) * SECOND + i128::from(stat.stx_btime.tv_nsec);
         let names = if at.kind == FileKind::FOLDER { 1 } else { at.names };
-        known.then_some(Born { at: born, names })
+        known.then_some(CreationTime { at: born, names })
     }
 
     fn is_gone(&self, path: &HostPath) -> bool {
@@ -123,7 +123,7 @@ impl Surveys for Local {
         }
     }
 
-    fn make<'a>(&'a self, at: &'a Located, made: Made) -> BoxFuture<'a, io::Result<()>> {
+    fn make<'a>(&'a self, at: &'a Located, made: NewEntry) -> BoxFuture<'a, io::Result<()>> {
         let (at, writes) = (at.clone(), Arc::clone(&self.writes));
         self.blocking(move || {
             let held = At::of(&at)?;
@@ -131,8 +131,8 @@ impl Surveys for Local {
                 return Err(io::ErrorKind::NotFound.into());
             }
             let done = match &made {
-                Made::Folder => fs::mkdirat(&held.folder, &*held.name, Mode::RWXU),
-                Made::Link(target) => fs::symlinkat(&**target, &held.folder, &*held.name),
+                NewEntry::Folder => fs::mkdirat(&held.folder, &*held.name, Mode::RWXU),
+                NewEntry::Link(target) => fs::symlinkat(&**target, &held.folder, &*held.name),
             };
             done.map_err(|error| fault(&at.real, "cannot be made", error))?;
             writes.changed(&[&at.real]);
@@ -194,7 +194,7 @@ pub(super) fn now() -> i128 {
 
 /// What the threads of one survey share.
 struct Job<'a> {
-    known: &'a Survey,
+    known: &'a TreeScan,
     copies: &'a dyn Copies,
     /// What need not be read.
     clean: &'a Clean,
@@ -207,7 +207,7 @@ struct Job<'a> {
     /// Why it ended early.
     fault: Mutex<Option<SurveyError>>,
     ended: AtomicBool,
-    given: Mutex<Given>,
+    given: Mutex<WorkQueue>,
     /// A part was given away, or a thread has nothing to do.
     changed: Condvar,
     /// How many parts are wished for, to be asked without the lock.
@@ -218,7 +218,7 @@ struct Job<'a> {
 
 /// Parts of the walk that wait for a thread.
 #[derive(Default)]
-struct Given {
+struct WorkQueue {
     parts: Vec<Walker<Folder>>,
     idle: usize,
 }
@@ -240,7 +240,7 @@ impl AddAssign for Tally {
 
 /// What one thread found.
 #[derive(Default)]
-struct Own {
+struct ThreadState {
     nodes: Vec<(HostPath, Arc<Node>)>,
     rules: Vec<(HostPath, Arc<[u8]>)>,
     others: Vec<HostPath>,
@@ -251,7 +251,7 @@ struct Own {
 
 impl Job<'_> {
     /// What the walk finds.
-    fn run(&self, roots: &[Located], walk: &Walk) -> Result<(Survey, Tally), SurveyError> {
+    fn run(&self, roots: &[Located], walk: &Walk) -> Result<(TreeScan, Tally), SurveyError> {
         for root in roots {
             let mut walker = match start(root, Rules::git(), walk, true) {
                 Ok(walker) => walker,
@@ -262,7 +262,7 @@ impl Job<'_> {
             self.given().parts.push(walker);
         }
         let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS);
-        let found: Vec<Own> = thread::scope(|scope| {
+        let found: Vec<ThreadState> = thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| self.work(threads))).collect();
             let mut found = vec![self.work(threads)];
             for other in others {
@@ -276,11 +276,11 @@ impl Job<'_> {
         if let Some(fault) = self.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(fault);
         }
-        let mut survey = Survey {
+        let mut survey = TreeScan {
             began: self.now,
             nodes: HashMap::with_capacity(self.count()),
             roots: roots.iter().map(|root| root.real.clone()).collect(),
-            ..Survey::default()
+            ..TreeScan::default()
         };
         let mut seen = Tally::default();
         for own in found {
@@ -296,7 +296,7 @@ impl Job<'_> {
         self.files.load(Ordering::Relaxed) + self.folders.load(Ordering::Relaxed)
     }
 
-    fn given(&self) -> MutexGuard<'_, Given> {
+    fn given(&self) -> MutexGuard<'_, WorkQueue> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -321,8 +321,8 @@ impl Job<'_> {
     }
 
     /// Walks parts until none is left.
-    fn work(&self, threads: usize) -> Own {
-        let mut own = Own::default();
+    fn work(&self, threads: usize) -> ThreadState {
+        let mut own = ThreadState::default();
         while let Some(mut walker) = self.part(threads) {
             let mut names = 0;
             while let Some(item) = self.advance(&mut walker, &mut own) {
@@ -359,7 +359,7 @@ impl Job<'_> {
         }
     }
 
-    fn wish(&self, given: &Given) {
+    fn wish(&self, given: &WorkQueue) {
         self.hungry.store(given.idle.saturating_sub(given.parts.len()), Ordering::Relaxed);
     }
 
@@ -374,7 +374,7 @@ impl Job<'_> {
     }
 
     /// Walks on to the next entry; none at the end, or once all shall end.
-    fn advance(&self, walker: &mut Walker<Folder>, own: &mut Own) -> Option<Item<Folder>> {
+    fn advance(&self, walker: &mut Walker<Folder>, own: &mut ThreadState) -> Option<Item<Folder>> {
         while !self.ended() {
             match walker.next() {
                 Step::Ignore { base, names, path } => {
@@ -391,7 +391,7 @@ impl Job<'_> {
     }
 
     /// Takes note of what stands at a name.
-    fn look(&self, item: Item<Folder>, own: &mut Own) {
+    fn look(&self, item: Item<Folder>, own: &mut ThreadState) {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
         // What is gone by now was never there.
         let Ok(stat) = fs::statat(&item.folder, &*item.name, flags) else { return };
@@ -528,7 +528,7 @@ impl Job<'_> {
 
     /// Looks after what was known and was not come upon: it may be ignored now, or stand in a folder
     /// that cannot be listed any more. Only what is really gone is left out.
-    fn carry_over(&self, lookup: Lookup, roots: &[Located], survey: &mut Survey, walk: &Walk) {
+    fn carry_over(&self, lookup: Lookup, roots: &[Located], survey: &mut TreeScan, walk: &Walk) {
         let lost = self.known.nodes.iter().filter(|(path, _)| {
             roots.iter().any(|root| path.is_within(&root.real))
                 && !survey.nodes.contains_key(path)
@@ -567,7 +567,7 @@ impl Job<'_> {
     }
 
     /// Takes note of what was passed over.
-    fn note_passed(&self, survey: &mut Survey) {
+    fn note_passed(&self, survey: &mut TreeScan) {
         let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
         let state = |path: &HostPath| stamp_at(path).filter(|(kind, _)| *kind != EntryKind::Folder);
         let hidden = passed.hidden.iter().take(HIDDEN_MOST);
@@ -590,7 +590,7 @@ impl Job<'_> {
         &self,
         lookup: Lookup,
         lists: &Lists,
-        survey: &mut Survey,
+        survey: &mut TreeScan,
         walk: &Walk,
     ) -> Result<(), SurveyError> {
         survey.indexes.clone_from(&lists.stamps);
@@ -627,9 +627,9 @@ impl Job<'_> {
     fn named(
         &self,
         lookup: Lookup,
-        named: &Named,
+        named: &ExtraPaths,
         roots: &[Located],
-        survey: &mut Survey,
+        survey: &mut TreeScan,
         walk: &Walk,
     ) {
         let (most, mut bytes) = INSIDE;
@@ -685,7 +685,7 @@ struct Lists {
 }
 
 impl Lists {
-    fn of(known: &Survey, roots: &[Located], home: &HostPath) -> Self {
+    fn of(known: &TreeScan, roots: &[Located], home: &HostPath) -> Self {
         let mut lists = Self::default();
         // Another process may have opened what git has of those.
         let lost =
@@ -720,7 +720,7 @@ fn stamp_below(path: &HostPath, name: &str) -> Option<Stamp> {
 }
 
 /// Takes note of the states of repositories.
-fn note_repositories(survey: &mut Survey) {
+fn note_repositories(survey: &mut TreeScan) {
     let passed = survey.passed.iter().flatten();
     for path in passed.filter(|path| path.file_name() == Some(b".git")) {
         let state = OF_GIT.iter().map(|name| stamp_below(path, name)).collect();

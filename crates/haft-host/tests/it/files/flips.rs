@@ -359,7 +359,7 @@ async fn search(w: &World, search: &dyn Search) -> usize {
             follow,
             ..FindQuery::default()
         };
-        let sink = &mut |one: haft_host::Found| {
+        let sink = &mut |one: haft_host::NameMatch| {
             assert!(!one.path.ends_with(b"only-outside"), "{} {follow}", w.name);
             found += 1;
             ControlFlow::Continue(())

@@ -34,7 +34,7 @@ use std::{
 use futures::StreamExt;
 use haft_host::{
     Attack, Cell, Exit, Guard, Host, Level, Limits, Local, Net, Network, Output, Probe, Program,
-    PutBack, Spawn, in_trees,
+    Restored, Spawn, in_trees,
 };
 use haft_types::{HostPath, Style};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
@@ -310,7 +310,7 @@ async fn cells(level: Level) -> BTreeMap<&'static str, Cell> {
     assert_eq!(exit.code, Some(0), "{exit:?}");
     let git = [".git/config", ".git/hooks", ".mcp.json"];
     let back = exit.put_back.iter().map(|back| match back {
-        PutBack::Restored(path, _) | PutBack::Removed(path, _) => path.clone(),
+        Restored::Restored(path, _) | Restored::Removed(path, _) => path.clone(),
         other => panic!("{other:?}"),
     });
     let deep = ["sub/.envrc", "sub/new/.envrc", "repo/.git/modules/m/config"];

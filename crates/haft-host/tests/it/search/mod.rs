@@ -12,7 +12,7 @@ use std::{
 };
 
 use haft_host::{
-    FindQuery, Found, FoundLines, FsSearch, GrepMode, GrepQuery, Host, Local, Located, Search,
+    FindQuery, FoundLines, FsSearch, GrepMode, GrepQuery, Host, Local, Located, NameMatch, Search,
     SearchError, Skip, Skipped, Walk,
 };
 use haft_testkit::machine;
@@ -48,7 +48,7 @@ async fn find(
     at: &Located,
     query: &FindQuery,
     walk: Walk,
-) -> (Vec<Found>, Skipped) {
+) -> (Vec<NameMatch>, Skipped) {
     let mut found = Vec::new();
     let sink = &mut |one| {
         found.push(one);
@@ -237,7 +237,7 @@ async fn compare(local: &Local, root: &Path, random: &mut Random, seed: u64) -> 
     };
     let here = find(local, &place, &query, walk()).await;
     assert_eq!(here, find(&over, &place, &query, walk()).await, "seed {seed}");
-    let names = |found: &[Found]| -> Vec<String> {
+    let names = |found: &[NameMatch]| -> Vec<String> {
         let files = found.iter().filter(|found| found.kind == EntryKind::File);
         files.map(|found| String::from_utf8(found.path.clone()).unwrap()).collect()
     };

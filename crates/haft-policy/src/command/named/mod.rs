@@ -23,7 +23,7 @@ use super::{
     script::{Part, Script, leads},
 };
 use crate::{
-    Ask, CREDENTIALS, PROTECTED, Policy, Spot, Verdict,
+    Ask, CREDENTIALS, PROTECTED, Policy, ProtectedPath, Verdict,
     decide::{Judged, Placed, Remember, Ruling, doing},
     places::{partial_path::Shape, planned_links, protected::find},
     rules::{
@@ -105,7 +105,7 @@ impl Policy {
     /// shell will know.
     fn in_texts(
         &self,
-        table: &'static [Spot],
+        table: &'static [ProtectedPath],
         judged: &Judged<'_>,
         ask: &Ask<'_>,
         least: Access,
@@ -142,11 +142,11 @@ impl Policy {
     /// is judged by itself.
     fn spot(
         &self,
-        table: &'static [Spot],
+        table: &'static [ProtectedPath],
         named: &Named,
         part: Option<&Part>,
         least: usize,
-    ) -> Option<&'static Spot> {
+    ) -> Option<&'static ProtectedPath> {
         let home = &self.anchors.home;
         match named.shape.exact() {
             Some(path) if part.is_some_and(|part| is_settled(part, &path)) => None,
@@ -161,7 +161,7 @@ impl Policy {
     /// Whether it is a folder in which keys lie in the home folder, or in the system's.
     fn holds_keys(&self, named: &Named) -> bool {
         let Some(path) = named.shape.exact() else { return false };
-        let holds = |spot: &Spot| {
+        let holds = |spot: &ProtectedPath| {
             let root = HostPath::root(path.style());
             let is_system = spot.names.starts_with("etc/");
             let top = if is_system { &root } else { &self.anchors.home };

@@ -25,7 +25,7 @@ const PATTERN_LIMIT: usize = 1 << 20;
 
 /// Processes that no command may end: those of haft, or one that it runs below.
 #[derive(Clone, Debug)]
-pub struct Own {
+pub struct OwnProcesses {
     /// Their numbers and those of their groups and sessions; of one above haft its own stands first.
     pub ids: Vec<u32>,
     /// Their names, as the system shows them.
@@ -42,14 +42,14 @@ pub struct Own {
     pub above: fn() -> &'static [Self],
 }
 
-impl Default for Own {
+impl Default for OwnProcesses {
     fn default() -> Self {
         let (ids, names, lines, users, terminals) = Default::default();
         Self { ids, names, lines, users, terminals, above: || &[] }
     }
 }
 
-impl Own {
+impl OwnProcesses {
     /// Whether a number is one of theirs. 0 is none: it stands for the group of whoever says it, and
     /// for one that lies beyond what can be seen from here.
     fn has(&self, number: u64) -> bool {
@@ -99,14 +99,14 @@ impl Policy {
 
 /// What would be ended.
 pub(crate) struct Ends<'a> {
-    of: &'a Own,
+    of: &'a OwnProcesses,
     why: String,
     /// What to do instead, in a sentence of its own.
     instead: &'static str,
 }
 
 /// What in a text would end one of them, also by what is handed on within it.
-fn ends_in<'a>(text: &str, parts: &Parts, all: &[&'a Own]) -> Option<Ends<'a>> {
+fn ends_in<'a>(text: &str, parts: &Parts, all: &[&'a OwnProcesses]) -> Option<Ends<'a>> {
     let spelled = || {
         let feeds = feeds(parts);
         let found = |text: String| {
@@ -137,7 +137,7 @@ struct Beside {
 }
 
 /// What in a text would end one of them.
-fn ends<'a>(parts: &Parts, all: &[&'a Own]) -> Option<Ends<'a>> {
+fn ends<'a>(parts: &Parts, all: &[&'a OwnProcesses]) -> Option<Ends<'a>> {
     let commands: Vec<_> = parts.runs.iter().flat_map(words).collect();
     let runs = |name: &str| commands.iter().any(|words| program(words) == name);
     let feeds = feeds(parts);
@@ -156,9 +156,15 @@ fn ends<'a>(parts: &Parts, all: &[&'a Own]) -> Option<Ends<'a>> {
 }
 
 /// Why a command ends one of these, and what to do instead.
-fn ends_one(words: &[String], found: &Beside, own: &Own) -> Option<(&'static str, &'static str)> {
+fn ends_one(
+    words: &[String],
+    found: &Beside,
+    own: &OwnProcesses,
+) -> Option<(&'static str, &'static str)> {
     const STOP: &str = "Give Stop-Process the Id of the one process that you mean.";
     const ONE: &str = "Give kill the number of the one process that you mean.";
+    const LOOK: &str =
+        "Look first (pgrep -a), then give kill the number of the one process that you mean.";
     let arguments = words.get(1..).unwrap_or_default();
     // In PowerShell it is another word for what stops processes there.
     let is_named = arguments.iter().any(|word| word.eq_ignore_ascii_case("-name"));
@@ -177,16 +183,11 @@ fn ends_one(words: &[String], found: &Beside, own: &Own) -> Option<(&'static str
             }
         }),
         // What it finds goes to a kill in the same text.
-        "pgrep" if found.feeds => by_pattern(arguments, own).then_some((
-            "what pgrep finds for it is haft itself, too",
-            "Look first (pgrep -a), then give kill the number of the one process that you mean.",
-        )),
-        "grep" | "egrep" | "awk" | "gawk" | "mawk" | "sed" if found.lists => by_line(words, own)
-            .then_some((
-                "what ps lists for it is haft itself, too",
-                "Look first (pgrep -a), then give kill the number of the one process that you \
-                 mean.",
-            )),
+        "pgrep" if found.feeds => by_pattern(arguments, own)
+            .then_some(("what pgrep finds for it is haft itself, too", LOOK)),
+        "grep" | "egrep" | "awk" | "gawk" | "mawk" | "sed" if found.lists => {
+            by_line(words, own).then_some(("what ps lists for it is haft itself, too", LOOK))
+        }
         "ps" if found.feeds && tells_parent(arguments) => {
             Some(("what ps tells is the process of haft that runs the shell", ONE))
         }
@@ -216,7 +217,7 @@ fn ends_one(words: &[String], found: &Beside, own: &Own) -> Option<(&'static str
 }
 
 /// Whether `tmux` ends the server below which one of these runs.
-fn by_server(arguments: &[String], own: &Own) -> bool {
+fn by_server(arguments: &[String], own: &OwnProcesses) -> bool {
     let is_of = |name: &String| name.starts_with("tmux");
     let is = |word: &str| arguments.iter().any(|argument| argument == word);
     let has = |option: &str| arguments.iter().any(|argument| argument.starts_with(option));
@@ -253,7 +254,7 @@ fn is_any(name: &str, names: &[&str]) -> bool {
 
 /// `Stop-Process` and what is like it: `-Id` with numbers, `-Name` with wildcards, each a list;
 /// `named` says that names may stand alone, where numbers do otherwise.
-fn stops(arguments: &[String], own: &Own, named: bool) -> bool {
+fn stops(arguments: &[String], own: &OwnProcesses, named: bool) -> bool {
     let takes = |name: &str| {
         let pattern =
             regex::escape(&name.replace(EXPANDS, "")).replace("\\*", ".*").replace("\\?", ".");
@@ -308,7 +309,7 @@ fn kills_what_is_found(words: &[String]) -> bool {
 }
 
 /// `grep` and others in what `ps` lists: a pattern that takes haft's own line.
-fn by_line(words: &[String], own: &Own) -> bool {
+fn by_line(words: &[String], own: &OwnProcesses) -> bool {
     let (options, texts): (Vec<_>, Vec<_>) =
         words[1..].iter().partition(|word| word.starts_with('-'));
     let has =
@@ -344,7 +345,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn of(arguments: &[String], own: &Own) -> Self {
+    fn of(arguments: &[String], own: &OwnProcesses) -> Self {
         let mut chosen = Self::default();
         let mut arguments = arguments.iter();
         while let Some(word) = arguments.next() {
@@ -363,7 +364,7 @@ impl Chosen {
         chosen
     }
 
-    fn long(&mut self, long: &str, rest: &mut std::slice::Iter<'_, String>, own: &Own) {
+    fn long(&mut self, long: &str, rest: &mut std::slice::Iter<'_, String>, own: &OwnProcesses) {
         let (name, value) = long.split_once('=').unwrap_or((long, ""));
         let flags = [("full", 'f'), ("exact", 'x'), ("ignore-case", 'i'), ("inverse", 'v')];
         self.flags.extend(flags.iter().filter(|(long, _)| *long == name).map(|(_, flag)| flag));
@@ -377,7 +378,12 @@ impl Chosen {
         }
     }
 
-    fn letters(&mut self, letters: &str, rest: &mut std::slice::Iter<'_, String>, own: &Own) {
+    fn letters(
+        &mut self,
+        letters: &str,
+        rest: &mut std::slice::Iter<'_, String>,
+        own: &OwnProcesses,
+    ) {
         for (at, letter) in letters.char_indices() {
             self.flags.push(letter);
             if VALUES.contains(letter) {
@@ -388,7 +394,7 @@ impl Chosen {
         }
     }
 
-    fn choose(&mut self, letter: char, value: &str, own: &Own) {
+    fn choose(&mut self, letter: char, value: &str, own: &OwnProcesses) {
         let mut values = value.split(',');
         let is_own = match letter {
             'u' | 'U' | 'G' => values.any(|value| own.is_of(value)),
@@ -419,7 +425,7 @@ const LONG: [(&str, char); 8] = [
 ];
 
 /// `pkill` and `pgrep`: options, then a pattern.
-fn by_pattern(arguments: &[String], own: &Own) -> bool {
+fn by_pattern(arguments: &[String], own: &OwnProcesses) -> bool {
     let Chosen { flags, named, apart, pattern } = Chosen::of(arguments, own);
     let has = |flag| flags.contains(flag);
     let others = has('v');
@@ -437,7 +443,7 @@ fn by_pattern(arguments: &[String], own: &Own) -> bool {
 }
 
 /// `killall`: options, then names; with a user and no name, everything of that user.
-fn by_name(arguments: &[String], own: &Own) -> bool {
+fn by_name(arguments: &[String], own: &OwnProcesses) -> bool {
     let (mut users, mut apart) = (false, false);
     let (mut regex, mut any_case, mut names) = (false, false, Vec::new());
     let mut arguments = arguments.iter();
@@ -474,7 +480,7 @@ fn by_name(arguments: &[String], own: &Own) -> bool {
 }
 
 /// `kill`: a signal, then numbers of processes, or of groups with a sign.
-fn by_number(arguments: &[String], own: &Own) -> bool {
+fn by_number(arguments: &[String], own: &OwnProcesses) -> bool {
     let mut numbers = arguments;
     while let Some((first, rest)) = numbers.split_first() {
         match first.as_str() {

@@ -6,26 +6,26 @@ fn found(text: &str) -> bool {
     ends_in(text, &Parts::of(text), &[&haft()]).is_some()
 }
 
-fn haft() -> Own {
-    Own {
+fn haft() -> OwnProcesses {
+    OwnProcesses {
         ids: vec![4242, 4200],
         names: vec!["haft".into(), "tool-supervisor".into()],
         lines: vec!["haft -p mend the server on port 8080".into(), "tool-supervisor".into()],
         users: vec!["0".into(), "root".into()],
         terminals: vec!["pts/7".into()],
-        ..Own::default()
+        ..OwnProcesses::default()
     }
 }
 
 /// A shell, and the server of a terminal above it.
-fn above() -> [Own; 2] {
-    let one = |id: u32, name: &str, line: &str, users: [&str; 2]| Own {
+fn above() -> [OwnProcesses; 2] {
+    let one = |id: u32, name: &str, line: &str, users: [&str; 2]| OwnProcesses {
         ids: vec![id, id],
         names: vec![name.into()],
         lines: vec![line.into()],
         users: users.map(Into::into).to_vec(),
         terminals: vec!["pts/7".into()],
-        ..Own::default()
+        ..OwnProcesses::default()
     };
     [
         one(4100, "bash", "-bash", ["0", "root"]),
@@ -92,7 +92,11 @@ fn what_ends_what_haft_runs_below_is_found() {
 #[test]
 fn what_a_command_ends_of_itself_is_its_own() {
     // A process whose group is beyond what can be seen from here has the number 0 for it.
-    let beyond = Own { ids: vec![4300, 0, 0], names: vec!["outer".into()], ..Own::default() };
+    let beyond = OwnProcesses {
+        ids: vec![4300, 0, 0],
+        names: vec!["outer".into()],
+        ..OwnProcesses::default()
+    };
     for text in [
         "kill $$",
         "kill -CHLD $$",

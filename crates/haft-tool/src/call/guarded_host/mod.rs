@@ -11,14 +11,15 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use haft_host::{
-    Caps, Control, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, Limits,
-    ListHow, Listing, Located, Looks, Output, Program, Running, Search, SearchError, Shell, Sink,
-    Skipped, Source, Spawn, Staged, Tried, Turn, TurnPart, Walk, WriteHow, Written,
+    Caps, Control, FileKind, Filter, FindQuery, FoundLines, Fs, GrepQuery, Host, Limits, ListHow,
+    Listing, Located, NameMatch, Output, Program, ReadOnlyRun, Running, Search, SearchError,
+    SessionCommand, Shell, Sink, Skipped, Source, Spawn, Staged, Tried, TurnPart, Walk, WriteHow,
+    Written,
 };
 use haft_types::{Access, Effect, Follow, Hash, HostPath, Place, Rights, Style, Target};
 use tokio::sync::OnceCell;
 
-use super::{Lost, direct_exec::moves_nowhere};
+use super::{LocateFailure, direct_exec::moves_nowhere};
 use crate::{
     Events, Stay,
     changes::recorder::{Data, Keeper, Write},
@@ -93,7 +94,7 @@ pub(crate) type Hidden = Arc<dyn Fn(&HostPath, &HostPath) -> Filter + Send + Syn
 /// One declared effect with what was found for it.
 pub(crate) struct Declared {
     pub effect: Effect,
-    pub located: Option<Result<Located, Lost>>,
+    pub located: Option<Result<Located, LocateFailure>>,
     /// What of it is hidden, once something of it was listed: working that out takes time.
     pub hides: OnceLock<Filter>,
 }
@@ -115,7 +116,7 @@ pub(crate) struct Guarded {
     /// The most that may happen: `Observe` while a call is only checked.
     pub most: Access,
     /// Whether the call was allowed because its command only looks.
-    pub looks: Option<Looks>,
+    pub looks: Option<ReadOnlyRun>,
     /// What children may touch.
     pub confine: Option<Limits>,
     /// The network that they share with others of the session.
@@ -266,7 +267,7 @@ impl Guarded {
 
     /// Refuses a command for a shell that runs which the plan did not declare, word for word, and
     /// folders outside the workspace.
-    fn need_turn(&self, turn: &Turn) -> io::Result<()> {
+    fn need_turn(&self, turn: &SessionCommand) -> io::Result<()> {
         let is_told = |declared: &Declared| matches!(&declared.effect.target, Target::Command { text, .. } if *text == turn.command);
         if self.most == Access::Observe || !self.declared.iter().any(is_told) {
             let what = short(&turn.command);
@@ -479,7 +480,7 @@ impl Fs for Guarded {
             let moved = Some((from.real.clone(), rights));
             let data = data.map(Data::Whole);
             let write = Write { path: to.real.clone(), moved, before, data };
-            Ok(Box::new(Kept { staged, keeper, write }) as Box<dyn Staged>)
+            Ok(Box::new(PendingWrite { staged, keeper, write }) as Box<dyn Staged>)
         }
         .boxed()
     }
@@ -553,7 +554,7 @@ impl Guarded {
             }
         };
         let write = Write { path: at.real.clone(), moved: None, before, data };
-        Ok(Box::new(Kept { staged, keeper, write }))
+        Ok(Box::new(PendingWrite { staged, keeper, write }))
     }
 }
 
@@ -601,13 +602,13 @@ async fn after(
 }
 
 /// A write that its call's record knows once it is made.
-struct Kept {
+struct PendingWrite {
     staged: Box<dyn Staged>,
     keeper: Arc<Keeper>,
     write: Write,
 }
 
-impl Staged for Kept {
+impl Staged for PendingWrite {
     fn place(self: Box<Self>) -> BoxFuture<'static, io::Result<Written>> {
         let Self { staged, keeper, write } = *self;
         async move {
@@ -658,7 +659,7 @@ impl Shell for Guarded {
     fn give<'a>(
         &'a self,
         shell: &'a dyn Control,
-        turn: &'a Turn,
+        turn: &'a SessionCommand,
         part: TurnPart,
     ) -> BoxFuture<'a, io::Result<()>> {
         async move {
@@ -736,7 +737,7 @@ impl Search for Guarded {
         at: &'a Located,
         query: &'a FindQuery,
         walk: Walk,
-        sink: Sink<'a, Found>,
+        sink: Sink<'a, NameMatch>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
         match self.need(&at.real, Access::Observe) {
             Ok(()) => haft_host::search_names(&*self.inner, at, query, self.narrowed(walk), sink),

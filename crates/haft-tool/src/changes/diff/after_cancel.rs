@@ -15,7 +15,7 @@ use std::{
 use haft_types::{Body, CallId, Level};
 use tokio::task::JoinHandle;
 
-use super::{Found, Signs, found_later, locked};
+use super::{Comparison, Signs, found_later, locked};
 use crate::Cx;
 
 /// What the answer of such a command says.
@@ -37,11 +37,11 @@ impl Late {
         &self,
         call: Cx,
         signs: Option<Signs>,
-        look: impl Future<Output = Found> + Send + 'static,
+        look: impl Future<Output = Comparison> + Send + 'static,
     ) {
         let untold = self.untold.clone();
         let work = async move {
-            let Found { receipts, lines, .. } = look.await;
+            let Comparison { receipts, lines, .. } = look.await;
             let id = call.call.clone();
             if !receipts.is_empty()
                 && let Err(error) = call.emit(Body::Found { call: id.clone(), receipts })
@@ -77,17 +77,17 @@ impl Late {
     }
 
     /// Takes note of what the next answer tells.
-    pub(super) fn tell(&self, text: String) {
+    pub(super) fn add(&self, text: String) {
         locked(&self.untold).push(text);
     }
 
     /// What no model was told yet; from now on it was.
-    pub(super) fn told(&self) -> Vec<String> {
+    pub(super) fn take(&self) -> Vec<String> {
         std::mem::take(&mut locked(&self.untold))
     }
 
     /// Waits until nothing is looked for any more.
-    pub(super) async fn settle(&self) {
+    pub(super) async fn finished(&self) {
         let looks = std::mem::take(&mut *locked(&self.looks));
         for look in looks {
             // One that broke off has nothing to tell.

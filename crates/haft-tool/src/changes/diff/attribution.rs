@@ -10,11 +10,11 @@ use std::{
     sync::Arc,
 };
 
-use haft_host::{Content, Node, Stamp, Survey};
+use haft_host::{Content, Node, Stamp, TreeScan};
 use haft_types::{EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 use super::compare::{Change, change, hash};
-use crate::{Held, PreImages};
+use crate::{PinGuard, PreImages};
 
 /// What stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ struct Claim {
     early: bool,
     /// Whether another process did it, at some time since the look before the command began.
     outside: bool,
-    _left: Option<Held>,
+    _left: Option<PinGuard>,
 }
 
 /// What other calls did since a command is watched.
@@ -56,7 +56,7 @@ pub(super) struct Claims {
 
 impl Stands {
     /// What a look found; what an ignore file hid is not known.
-    fn found(survey: &Survey, path: &HostPath) -> Self {
+    fn found(survey: &TreeScan, path: &HostPath) -> Self {
         match survey.nodes.get(path) {
             Some(node) => hash(node).map_or(Self::Unknown, |hash| Self::This(node.kind, hash)),
             None if survey.lacked_ignored(path) => Self::Nothing,
@@ -130,8 +130,8 @@ impl Claims {
     /// they are about.
     pub(super) fn leave_own(
         &self,
-        before: &Survey,
-        after: &Survey,
+        before: &TreeScan,
+        after: &TreeScan,
         changes: Vec<Change>,
         covers: &dyn Fn(&HostPath) -> bool,
     ) -> Vec<Change> {
@@ -170,7 +170,7 @@ impl Claims {
     }
 
     /// What the command did to a path between, before and after the changes of others.
-    fn between(&self, path: &HostPath, before: &Survey, after: &Survey, own: &mut Vec<Change>) {
+    fn between(&self, path: &HostPath, before: &TreeScan, after: &TreeScan, own: &mut Vec<Change>) {
         let (old, new) = (before.nodes.get(path), after.nodes.get(path));
         // What came and went has rights that nobody knows.
         let unseen = || {

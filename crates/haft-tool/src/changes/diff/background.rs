@@ -7,15 +7,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use haft_host::{Host, Named};
+use haft_host::{ExtraPaths, Host};
 use haft_types::{Body, CallId, Level, Place};
 use tokio::time::Instant;
 
 use super::{
-    Found, From, Looked, Open, Watch, Watched, locked, off,
+    Comparison, From, Looked, Open, Watch, Watched, locked, off,
     repositories::{Repositories, Rescued},
 };
-use crate::{Cx, Held, Job, Jobs, Session};
+use crate::{Cx, Job, Jobs, PinGuard, Session};
 
 /// Most jobs that are named.
 const NAMED: usize = 3;
@@ -62,7 +62,7 @@ impl Watch {
             watching: of.from.watching,
             host: Arc::clone(&of.from.host),
             walk: of.from.walk.clone(),
-            named: Named::default(),
+            named: ExtraPaths::default(),
             before: Arc::clone(&looked.survey),
             looked: looked.number,
             copies: Arc::clone(&looked.copies),
@@ -90,12 +90,12 @@ impl Watch {
     }
 
     /// Tells what these jobs did before a call.
-    fn tell_between(&self, call: &Cx, found: Found, jobs: &[Arc<Job>]) {
+    fn tell_between(&self, call: &Cx, found: Comparison, jobs: &[Arc<Job>]) {
         let text = keep(call.session(), found, jobs);
         if let (Some(text), Some(names)) = (text, names(jobs)) {
             let text = format!("while {names} ran, before {}: {text}", call.call);
             notice(call.session(), jobs, text.clone());
-            self.late.tell(text);
+            self.late.add(text);
         }
     }
 
@@ -169,12 +169,12 @@ impl Behind {
     }
 
     /// What they lost since.
-    async fn found(self, session: &Session) -> (Found, Vec<Held>) {
+    async fn found(self, session: &Session) -> (Comparison, Vec<PinGuard>) {
         let images = session.pre_images();
         let of = (&*self.host, &*images);
         let rescued = self.repositories.rescue((session, &self.place), of, Vec::new()).await;
         let Rescued { lines, receipts, held, .. } = rescued;
-        (Found { lines, receipts, data: None }, held)
+        (Comparison { lines, receipts, data: None }, held)
     }
 }
 
@@ -185,7 +185,7 @@ fn runs(session: &Session, but: Option<&str>) -> bool {
 }
 
 /// Tells what changed while a job ran that has ended, and some of these; in words.
-fn end(session: &Session, found: Found, job: &Arc<Job>, jobs: Vec<Arc<Job>>) -> Vec<String> {
+fn end(session: &Session, found: Comparison, job: &Arc<Job>, jobs: Vec<Arc<Job>>) -> Vec<String> {
     let this = std::slice::from_ref(job);
     let Some(text) = keep(session, found, this) else { return Vec::new() };
     let others: Vec<Arc<Job>> = jobs.into_iter().filter(|other| !Arc::ptr_eq(other, job)).collect();
@@ -217,8 +217,8 @@ pub(super) fn may_be(jobs: &[Arc<Job>]) -> Option<String> {
 }
 
 /// Keeps what was found in the log, under the name of the first of these jobs; gives it in words.
-fn keep(session: &Session, found: Found, jobs: &[Arc<Job>]) -> Option<String> {
-    let Found { receipts, lines, .. } = found;
+fn keep(session: &Session, found: Comparison, jobs: &[Arc<Job>]) -> Option<String> {
+    let Comparison { receipts, lines, .. } = found;
     let job = jobs.first()?;
     let text = lines.join("]\n[");
     if !receipts.is_empty() {

@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use haft_host::{Copies, Node, Survey};
+use haft_host::{Copies, Node, TreeScan};
 use haft_types::{CallId, HostPath};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ const TIMES: usize = 4;
 #[derive(Default)]
 pub(super) struct Down {
     /// The look that was put down last; none where all has to be.
-    last: Option<Arc<Survey>>,
+    last: Option<Arc<TreeScan>>,
     /// Bytes of the last one that was whole.
     whole: usize,
     bytes: usize,
@@ -59,7 +59,7 @@ pub(super) struct Open {
     /// The others.
     pub(super) others: Vec<CallId>,
     /// What was there before the first one.
-    pub(super) before: Survey,
+    pub(super) before: TreeScan,
 }
 
 impl Down {
@@ -69,7 +69,7 @@ impl Down {
         &mut self,
         copies: &dyn Copies,
         (call, tool): (&CallId, &str),
-        survey: &Arc<Survey>,
+        survey: &Arc<TreeScan>,
         alone: bool,
     ) {
         if alone && self.bytes > TIMES * self.whole {
@@ -143,7 +143,7 @@ pub(super) fn open(text: &[u8], ended: &dyn Fn(&CallId) -> bool) -> Option<Open>
     }
     let (first, tool) = calls.remove(0);
     let others = calls.into_iter().map(|(call, _)| call).collect();
-    let mut survey = Survey::default();
+    let mut survey = TreeScan::default();
     for line in lines {
         let Line::Before { call, began, roots, rules, gone, nodes, .. } = line else { continue };
         (survey.began, survey.roots) = (began, roots);
@@ -195,7 +195,7 @@ mod tests {
         HostPath::new(name, Style::Posix).unwrap()
     }
 
-    fn survey(began: i128, names: &[(&[u8], u64)]) -> Survey {
+    fn survey(began: i128, names: &[(&[u8], u64)]) -> TreeScan {
         let mut rights = Rights::of_mode(0o644);
         rights.owner = Some((1, 2));
         let node = |size: u64| Node {
@@ -207,7 +207,7 @@ mod tests {
         };
         let nodes = names.iter().map(|(name, size)| (path(name), Arc::new(node(*size)))).collect();
         let rules = HashMap::from([(path(b"/w/.gitignore"), b"*.o\xff\n"[..].into())]);
-        Survey { began, nodes, roots: vec![path(b"/w")], rules, ..Survey::default() }
+        TreeScan { began, nodes, roots: vec![path(b"/w")], rules, ..TreeScan::default() }
     }
 
     fn call(number: u64) -> CallId {

@@ -11,11 +11,11 @@ use std::{
     sync::Arc,
 };
 
-use haft_host::{Born, Content, Copies, DEPTH_LIMIT, Node, Stamp, Survey};
+use haft_host::{Content, Copies, CreationTime, DEPTH_LIMIT, Node, Stamp, TreeScan};
 use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 use super::{
-    Changes, HASHED, Kept, Watching,
+    Changes, DiffLimits, HASHED, KeptReceipts,
     attribution::Claims,
     ignored::{self, Moves, Uncovered},
 };
@@ -73,13 +73,13 @@ impl Change {
 }
 
 /// Says when what stands at a path came into being.
-pub(super) type BornAt<'a> = &'a dyn Fn(&HostPath) -> Option<Born>;
+pub(super) type BornAt<'a> = &'a dyn Fn(&HostPath) -> Option<CreationTime>;
 
 /// Says which paths a look is about, whether anything stands there or not.
 type Covers<'a> = &'a dyn Fn(&HostPath) -> bool;
 
 /// Reports whether less than half of the room that copies take is of use, and some is wanted.
-pub(super) fn is_wasteful(survey: &Survey, used: u64) -> bool {
+pub(super) fn is_wasteful(survey: &TreeScan, used: u64) -> bool {
     let mut live = 0;
     let mut wanting = false;
     for node in survey.nodes.values() {
@@ -94,8 +94,8 @@ pub(super) fn is_wasteful(survey: &Survey, used: u64) -> bool {
 
 /// What differs, without what is told already.
 pub(super) fn changes(
-    before: &Survey,
-    after: &Survey,
+    before: &TreeScan,
+    after: &TreeScan,
     (claims, covers): (&Claims, Covers<'_>),
     born: BornAt<'_>,
 ) -> Changes {
@@ -167,8 +167,8 @@ pub(super) fn change(
 
 /// Tells what was made from what was moved in: that is older, and had no name below the folders.
 fn created(
-    before: &Survey,
-    after: &Survey,
+    before: &TreeScan,
+    after: &TreeScan,
     come: &[&HostPath],
     born: BornAt<'_>,
     changes: &mut Changes,
@@ -184,14 +184,14 @@ fn created(
 }
 
 /// What stood there before, whatever its names were.
-fn ids(before: &Survey) -> HashSet<(u64, u64)> {
+fn ids(before: &TreeScan) -> HashSet<(u64, u64)> {
     before.nodes.values().map(|node| node.stamp.id).collect()
 }
 
 /// Pairs the files that went with those that came.
 fn renamed(
-    before: &Survey,
-    after: &Survey,
+    before: &TreeScan,
+    after: &TreeScan,
     gone: &mut Vec<&HostPath>,
     come: &mut Vec<&HostPath>,
     changes: &mut Changes,
@@ -232,7 +232,7 @@ fn holds_same(old: &Node, new: &Node) -> bool {
 }
 
 /// The folders for which other rules hold now than before.
-fn shifted_rules(before: &Survey, after: &Survey) -> Vec<HostPath> {
+fn shifted_rules(before: &TreeScan, after: &TreeScan) -> Vec<HostPath> {
     let differs = |file: &&HostPath| before.rules.get(*file) != after.rules.get(*file);
     let files = before.rules.keys().chain(after.rules.keys()).filter(differs);
     // `.git/info/exclude` stands for the folder of `.git`.
@@ -268,7 +268,7 @@ pub(super) fn hash(node: &Node) -> Option<Hash> {
 }
 
 /// Notes in the receipts of ignored files the folders that were made for them and that no look finds.
-pub(super) fn note_made(before: &Survey, receipts: &mut [Receipt]) {
+pub(super) fn note_made(before: &TreeScan, receipts: &mut [Receipt]) {
     let Some(passed) = &before.passed else { return };
     let mut known: HashSet<HostPath> = HashSet::new();
     // These have receipts of their own.
@@ -304,8 +304,8 @@ pub(super) fn note_made(before: &Survey, receipts: &mut [Receipt]) {
 /// What changed that is neither kept nor brought back: what git ignores and was not looked at, what
 /// rules hide, pipes and the like, and what `.git` holds. Sorted; `is_gone` looks whether nothing is at a path.
 pub(super) fn uncovered(
-    before: &Survey,
-    after: &Survey,
+    before: &TreeScan,
+    after: &TreeScan,
     changes: &[Change],
     is_gone: impl Fn(&HostPath) -> bool,
 ) -> Uncovered {
@@ -381,9 +381,10 @@ pub(super) fn receipts(
     copies: &dyn Copies,
     images: &dyn PreImages,
     host: &str,
-    watching: Watching,
-) -> Kept {
-    let mut kept = Kept { receipts: Vec::with_capacity(changes.len()), ..Kept::default() };
+    watching: DiffLimits,
+) -> KeptReceipts {
+    let mut kept =
+        KeptReceipts { receipts: Vec::with_capacity(changes.len()), ..KeptReceipts::default() };
     for change in changes {
         let Some(node) = change.before.as_ref().or(change.after.as_ref()) else { continue };
         if change.moved_in {
@@ -433,7 +434,7 @@ pub(super) fn share(
     changes: &[Change],
     copies: &dyn Copies,
     images: &dyn PreImages,
-    kept: &mut Kept,
+    kept: &mut KeptReceipts,
 ) {
     for left in changes.iter().filter_map(|change| change.after.as_ref()) {
         let content = match &left.content {
@@ -454,7 +455,7 @@ fn pre_image(
     node: &Node,
     copies: &dyn Copies,
     images: &dyn PreImages,
-    watching: Watching,
+    watching: DiffLimits,
 ) -> Result<Blob, String> {
     let (content, hash) = match &node.content {
         Content::Kept { hash, at, len } => {
@@ -473,7 +474,7 @@ fn pre_image(
     images.put(&content, hash).map_err(|error| error.to_string())
 }
 
-fn unread(node: Option<&Node>, watching: Watching) -> String {
+fn unread(node: Option<&Node>, watching: DiffLimits) -> String {
     match node.map(|node| &node.content) {
         Some(Content::Big) => {
             let most = watching.file_bytes;

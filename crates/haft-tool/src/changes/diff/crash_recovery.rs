@@ -5,12 +5,12 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use haft_host::{FileKind, Located, Named, SurveyError};
+use haft_host::{ExtraPaths, FileKind, Located, SurveyError};
 use haft_types::{CallId, Follow, HostPath, Receipt, ReceiptAction};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Told, Watch, Watching,
+    ChangeReport, DiffLimits, Watch,
     attribution::Claims,
     checkpoint,
     compare::{self, Change},
@@ -18,14 +18,14 @@ use super::{
     repositories,
     scope::walk,
 };
-use crate::{Dispatcher, Left};
+use crate::{CrashLeftovers, Dispatcher};
 
 /// How long after the last sign of life of haft its commands may go on: until the next sign would
 /// have come, and they are stopped.
 const GOES_ON: Duration = Duration::from_secs(3);
 
 /// See the module.
-pub struct Killed {
+pub struct CrashedRun {
     /// The command; of several that ran the first one, which stands for all.
     pub call: CallId,
     /// The others.
@@ -35,7 +35,7 @@ pub struct Killed {
     /// What is said of it, a line each; nothing where they changed nothing.
     pub lines: Vec<String>,
     /// Once this is dropped, it cannot be found again.
-    _left: Left,
+    _left: CrashLeftovers,
 }
 
 impl Dispatcher {
@@ -47,10 +47,10 @@ impl Dispatcher {
     /// When what was left cannot be read.
     pub async fn killed(
         &self,
-        watching: Watching,
+        watching: DiffLimits,
         ended: &(dyn Fn(&CallId) -> bool + Sync),
         told: &(dyn Fn(&CallId) -> Vec<Receipt> + Sync),
-    ) -> io::Result<Vec<Killed>> {
+    ) -> io::Result<Vec<CrashedRun>> {
         let mut all = Vec::new();
         for left in self.session.pre_images().left()? {
             let Some(open) = checkpoint::open(&left.text, ended) else { continue };
@@ -66,10 +66,10 @@ impl Dispatcher {
             if ended(&call) {
                 let late = &self.session.map.get::<Watch>().late;
                 for line in &lines {
-                    late.tell(super::found_later(&call, line));
+                    late.add(super::found_later(&call, line));
                 }
             }
-            all.push(Killed { call, others, receipts, lines, _left: left });
+            all.push(CrashedRun { call, others, receipts, lines, _left: left });
         }
         Ok(all)
     }
@@ -86,8 +86,8 @@ impl Dispatcher {
     async fn since(
         &self,
         open: checkpoint::Open,
-        left: &Left,
-        watching: Watching,
+        left: &CrashLeftovers,
+        watching: DiffLimits,
         claims: &Claims,
     ) -> Result<(Vec<Receipt>, Vec<String>), SurveyError> {
         let host = &*self.host;
@@ -103,7 +103,7 @@ impl Dispatcher {
         // The packs may be gone, and are not put back yet.
         before.objects.add(repositories::left_objects(&self.host, &self.place).await);
         let before = Arc::new(before);
-        let named = Named::default();
+        let named = ExtraPaths::default();
         let looked =
             surveys.survey(&roots, before.clone(), left.copies.clone(), limits, (walk, &named));
         let after = Arc::new(looked.await?);
@@ -123,7 +123,7 @@ impl Dispatcher {
         let mut kept = compare::receipts(&changes, &*left.copies, &*images, name, watching);
         let why = || "it changed after haft was killed".to_owned();
         kept.lost.extend(since.into_iter().map(|path| (path, why())));
-        let told = Told::of(&kept, &self.place).text();
+        let told = ChangeReport::of(&kept, &self.place).text();
         Ok((kept.receipts, if told.is_empty() { Vec::new() } else { vec![told] }))
     }
 }

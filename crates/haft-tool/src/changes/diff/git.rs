@@ -5,25 +5,25 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use haft_host::{Content, GitReader, Node, Survey};
+use haft_host::{Content, GitReader, Node, TreeScan};
 use haft_types::{Hash, HostPath};
 
-use crate::{Held, PreImages};
+use crate::{PinGuard, PreImages};
 
 /// Two looks in which what differs has its hash.
 pub(super) struct Known {
-    pub(super) before: Arc<Survey>,
-    pub(super) after: Arc<Survey>,
+    pub(super) before: Arc<TreeScan>,
+    pub(super) after: Arc<TreeScan>,
     /// What is kept makes no room for what is kept beside it.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<PinGuard>,
 }
 
 impl Known {
     /// Reads what is wanted of git, also for the paths that others changed. It waits for the disk.
     /// What is left is kept where it is `shared` with a command that runs beside.
     pub(super) fn of(
-        mut before: Arc<Survey>,
-        mut after: Arc<Survey>,
+        mut before: Arc<TreeScan>,
+        mut after: Arc<TreeScan>,
         others: &HashSet<HostPath>,
         images: &dyn PreImages,
         shared: bool,
@@ -33,7 +33,7 @@ impl Known {
         let new = wanted(&after, &before, others);
         if !old.is_empty() || !new.is_empty() {
             let reader = before.objects.reader(&after.objects);
-            let mut fill = |survey: &mut Arc<Survey>, paths: Vec<HostPath>, keep: bool| {
+            let mut fill = |survey: &mut Arc<TreeScan>, paths: Vec<HostPath>, keep: bool| {
                 if paths.is_empty() {
                     return;
                 }
@@ -52,7 +52,7 @@ impl Known {
 }
 
 /// The paths of which one look found what git has, and the other one something else.
-fn wanted(of: &Survey, other: &Survey, others: &HashSet<HostPath>) -> Vec<HostPath> {
+fn wanted(of: &TreeScan, other: &TreeScan, others: &HashSet<HostPath>) -> Vec<HostPath> {
     let differs = |path: &HostPath, node: &Arc<Node>| {
         !other.nodes.get(path).is_some_and(|other| Arc::ptr_eq(other, node))
             || others.contains(path)
@@ -67,7 +67,7 @@ fn know(
     reader: &GitReader,
     images: &dyn PreImages,
     keep: bool,
-) -> Option<Held> {
+) -> Option<PinGuard> {
     let (id, len) = node.of_git()?;
     let content = reader.get(id, len).ok()?;
     let hash = Hash::of(&content);

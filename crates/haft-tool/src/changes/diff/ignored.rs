@@ -11,19 +11,19 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use haft_host::{FileCount, FileKind, Host, Stamp, Survey, SurveyLimits};
+use haft_host::{FileCount, FileKind, Host, Stamp, SurveyLimits, TreeScan};
 use haft_text::numbers::grouped;
 use haft_types::{EntryKind, Follow, HostPath, ReceiptAction};
 
 use super::{
-    Changes, WITHIN, Watched, Watching,
+    Changes, DiffLimits, WITHIN, Watched,
     compare::{BornAt, Change},
 };
 
 /// What is not covered, and what became of it.
 pub(super) type Uncovered = Vec<(HostPath, Cow<'static, str>)>;
 
-impl Watching {
+impl DiffLimits {
     /// The limits of a look.
     pub(super) const fn limits(self) -> SurveyLimits {
         let Self { files, file_bytes, ignored_files, ignored_bytes } = self;
@@ -65,8 +65,8 @@ impl<'a> Moves<'a> {
 
 /// Reports whether a look after a command found for the first time what may have been there before.
 pub(super) fn may_be_old(
-    before: &Survey,
-    after: &Survey,
+    before: &TreeScan,
+    after: &TreeScan,
     path: &HostPath,
     born: BornAt<'_>,
 ) -> bool {
@@ -78,7 +78,7 @@ pub(super) fn may_be_old(
 }
 
 /// Reports whether nothing was lost of what is only counted, or hidden.
-pub(super) fn is_same(before: &Survey, after: &Survey) -> bool {
+pub(super) fn is_same(before: &TreeScan, after: &TreeScan) -> bool {
     let (then, now) = (&before.ignored_tree, &after.ignored_tree);
     (&then.counts, &then.loose, &then.hidden) == (&now.counts, &now.loose, &now.hidden)
 }
@@ -87,8 +87,8 @@ impl Watched {
     /// Leaves out what is ignored and is no change, or may be none.
     pub(super) async fn leave_ignored(
         &self,
-        before: &Survey,
-        after: &Survey,
+        before: &TreeScan,
+        after: &TreeScan,
         changes: &mut Changes,
         shared: bool,
     ) {
@@ -113,8 +113,8 @@ impl Watched {
 /// it: what is as it was, which undo brings back with its folder, and beside it what is not, as what is
 /// in its place now.
 async fn came_along(
-    before: &Survey,
-    after: &Survey,
+    before: &TreeScan,
+    after: &TreeScan,
     changes: &[Change],
     host: &dyn Host,
 ) -> (HashSet<HostPath>, Changes) {
@@ -164,8 +164,8 @@ impl Loss {
 
 /// What went of what git ignores and is only counted, and of what rules hide.
 pub(super) fn lost(
-    before: &Survey,
-    after: &Survey,
+    before: &TreeScan,
+    after: &TreeScan,
     changes: &[Change],
     is_gone: &dyn Fn(&HostPath) -> bool,
 ) -> Uncovered {
@@ -208,8 +208,8 @@ pub(super) fn lost(
 
 /// Counts the files of these folders that were looked at.
 fn count_known(
-    before: &Survey,
-    after: &Survey,
+    before: &TreeScan,
+    after: &TreeScan,
     changes: &[Change],
     losses: &mut HashMap<&HostPath, Loss>,
 ) {
@@ -234,7 +234,7 @@ fn count_known(
 }
 
 /// What went right inside of folders where there is too much to be known by name.
-fn loose(before: &Survey, after: &Survey, moves: &Moves<'_>) -> Uncovered {
+fn loose(before: &TreeScan, after: &TreeScan, moves: &Moves<'_>) -> Uncovered {
     let then = &before.ignored_tree.loose;
     if then.is_empty() {
         return Uncovered::new();
@@ -256,8 +256,8 @@ fn loose(before: &Survey, after: &Survey, moves: &Moves<'_>) -> Uncovered {
 
 /// What became of what rules hide.
 fn hidden(
-    before: &Survey,
-    after: &Survey,
+    before: &TreeScan,
+    after: &TreeScan,
     moves: &Moves<'_>,
     is_gone: &dyn Fn(&HostPath) -> bool,
 ) -> Uncovered {

@@ -28,7 +28,7 @@ use std::{
     time::Duration,
 };
 
-use haft_host::{Copies, Host, Located, Named, Snapshot, Survey, SurveyError, Walk};
+use haft_host::{Copies, ExtraPaths, Host, Located, Snapshot, SurveyError, TreeScan, Walk};
 use haft_types::{CallId, EntryKind, Follow, HostPath, Outcome, Place, Receipt, Status};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -39,19 +39,19 @@ use self::{
     checkpoint::Down,
     compare::{Change, changes, receipts, uncovered},
     git::Known,
-    report::Told,
+    report::ChangeReport,
     repositories::{Bare, InUse, Repositories},
     scope::{named, past, roots},
 };
 pub use self::{
-    crash_recovery::Killed,
-    peers::{Other, OtherCall, Others},
+    crash_recovery::CrashedRun,
+    peers::{Peer, PeerCall, Peers},
 };
-use crate::{Call, Held, PreImages, Session, call::cancelled::Stopping};
+use crate::{Call, PinGuard, PreImages, Session, call::cancelled::Stopping};
 
 /// How much is looked at around a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Watching {
+pub struct DiffLimits {
     /// Most files of the workspace, and most folders; where there are more, nothing is looked at.
     pub files: usize,
     /// Most bytes of a file that is copied.
@@ -62,7 +62,7 @@ pub struct Watching {
     pub ignored_bytes: u64,
 }
 
-impl Default for Watching {
+impl Default for DiffLimits {
     fn default() -> Self {
         Self { files: 20_000, file_bytes: 4 << 20, ignored_files: 2_000, ignored_bytes: 64 << 20 }
     }
@@ -106,7 +106,7 @@ pub(crate) struct Watch {
 struct State {
     /// True once nothing is looked at any more, which was said then.
     off: bool,
-    last: Arc<Survey>,
+    last: Arc<TreeScan>,
     /// How often it was looked, one after the other.
     looks: u64,
     copies: Option<Arc<dyn Copies>>,
@@ -140,12 +140,12 @@ pub(crate) struct Watched {
 
 /// The look that something begins with, and how it was looked.
 struct From {
-    watching: Watching,
+    watching: DiffLimits,
     host: Arc<dyn Host>,
     walk: Walk,
     /// What the words of a command name.
-    named: Named,
-    before: Arc<Survey>,
+    named: ExtraPaths,
+    before: Arc<TreeScan>,
     /// The number of that look.
     looked: u64,
     copies: Arc<dyn Copies>,
@@ -160,7 +160,7 @@ struct From {
 
 /// A look at the files.
 struct Looked {
-    survey: Arc<Survey>,
+    survey: Arc<TreeScan>,
     /// How many there were, with it.
     number: u64,
     /// Where the copies are that it names.
@@ -226,7 +226,7 @@ impl Begun {
 }
 
 /// Reports whether two looks count the same of what they do not go into.
-fn is_same(before: &Survey, after: &Survey) -> bool {
+fn is_same(before: &TreeScan, after: &TreeScan) -> bool {
     (&before.passed, &before.repositories) == (&after.passed, &after.repositories)
         && (&before.listed, &before.others) == (&after.listed, &after.others)
         && ignored::is_same(before, after)
@@ -238,7 +238,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Watch {
     /// Looks at the files before a command.
-    pub(crate) async fn begin(self: &Arc<Self>, call: &Call, watching: Watching) -> Begun {
+    pub(crate) async fn begin(self: &Arc<Self>, call: &Call, watching: DiffLimits) -> Begun {
         let host = call.cx.dispatcher.host.clone();
         let mut state = self.state.lock().await;
         if host.surveys().is_none() && host.shell().is_none() {
@@ -281,7 +281,7 @@ impl Watch {
         let walk = Walk { stop: CancellationToken::new(), ..walk };
         let signs = Some(Signs::of(Arc::clone(&copies)));
         // What else stands in those folders is only what was found there before.
-        let named = Named { folders: Vec::new(), ..named };
+        let named = ExtraPaths { folders: Vec::new(), ..named };
         let from = From {
             watching,
             host,
@@ -308,10 +308,10 @@ impl Watch {
     }
 
     /// Adds to an answer what no model was told yet; that of a cancelled call may go unheard.
-    pub(crate) fn tell(&self, call: &crate::Cx, outcome: &mut Outcome) {
+    pub(crate) fn report_pending(&self, call: &crate::Cx, outcome: &mut Outcome) {
         if !call.stop.is_cancelled() {
             // People were told of it when it was found.
-            outcome.content.extend(self.late.told().iter().map(|line| format!("[{line}]").into()));
+            outcome.content.extend(self.late.take().iter().map(|line| format!("[{line}]").into()));
         }
     }
 
@@ -321,13 +321,13 @@ impl Watch {
     }
 
     /// Waits for the looks that go on after their commands.
-    pub(crate) async fn settle(&self) {
-        self.late.settle().await;
+    pub(crate) async fn finished(&self) {
+        self.late.finished().await;
     }
 
     /// Lets go of what is known of the files; nothing runs any more.
     pub(crate) async fn close(&self) {
-        self.settle().await;
+        self.finished().await;
         let mut state = self.state.lock().await;
         drop(self.gap());
         *state = State { looks: state.looks, ..State::default() };
@@ -391,10 +391,10 @@ impl State {
         &mut self,
         call: &Call,
         host: &dyn Host,
-        of: (&Walk, &Named),
-        watching: Watching,
+        of: (&Walk, &ExtraPaths),
+        watching: DiffLimits,
         images: &dyn PreImages,
-    ) -> Result<(Arc<Survey>, Arc<dyn Copies>), SurveyError> {
+    ) -> Result<(Arc<TreeScan>, Arc<dyn Copies>), SurveyError> {
         let roots = roots(&call.place().roots, &[], host).await?;
         self.look(host, &roots, of, watching, images).await
     }
@@ -404,10 +404,10 @@ impl State {
         &mut self,
         host: &dyn Host,
         roots: &[Located],
-        (walk, named): (&Walk, &Named),
-        watching: Watching,
+        (walk, named): (&Walk, &ExtraPaths),
+        watching: DiffLimits,
         images: &dyn PreImages,
-    ) -> Result<(Arc<Survey>, Arc<dyn Copies>), SurveyError> {
+    ) -> Result<(Arc<TreeScan>, Arc<dyn Copies>), SurveyError> {
         let surveys = host.surveys().ok_or_else(|| {
             let text = format!("the host {} cannot look at whole folders", host.name());
             std::io::Error::other(text)
@@ -439,7 +439,7 @@ impl State {
 
 /// What looking at the files after a command gave.
 #[derive(Default)]
-struct Found {
+struct Comparison {
     receipts: Vec<Receipt>,
     /// What programs read; none where nothing changed.
     data: Option<serde_json::Value>,
@@ -447,7 +447,7 @@ struct Found {
     lines: Vec<String>,
 }
 
-impl Found {
+impl Comparison {
     fn told(text: impl Into<String>) -> Self {
         Self { lines: vec![text.into()], ..Self::default() }
     }
@@ -485,7 +485,7 @@ impl Watched {
             Some(waits) => tokio::time::timeout(waits, &mut finding).await.ok(),
             None => Some((&mut finding).await),
         };
-        watch.tell(call, outcome);
+        watch.report_pending(call, outcome);
         if let Some(found) = found {
             if call.stop.is_cancelled() {
                 watch.late.cancelled(&call.call, &found.lines);
@@ -501,14 +501,14 @@ impl Watched {
     }
 
     /// Finds what became of the files.
-    async fn find(self, call: crate::Cx) -> Found {
+    async fn find(self, call: crate::Cx) -> Comparison {
         locked(&self.from.open.claims).looks();
         // What another command did is told before this one looks, or looked for after it.
         let watch = self.watch.clone();
         let _telling = watch.telling.lock().await;
         let looked = match self.look(&call).await {
             Ok(looked) => looked,
-            Err((error, for_good)) => return Found::told(off(&error, for_good)),
+            Err((error, for_good)) => return Comparison::told(off(&error, for_good)),
         };
         let jobs = background::ran(call.session(), self.from.since, Some(&call.call));
         let shared = self.runs_beside();
@@ -536,7 +536,7 @@ impl Watched {
         looked: Looked,
         (session, place): (&Session, &Place),
         shared: bool,
-    ) -> Found {
+    ) -> Comparison {
         let Looked { survey: after, number: looked, .. } = looked;
         let mut claims = std::mem::take(&mut *locked(&self.from.open.claims));
         let beside = self.beside(&after, place, session).await;
@@ -549,13 +549,13 @@ impl Watched {
             (self.from.before.clone(), claims.paths(), self.from.images.clone());
         let known = move || Known::of(before, after, &others, &*images, shared);
         let known = tokio::task::spawn_blocking(known).await;
-        let Ok(Known { before, after, held }) = known else { return Found::told(NOT_KEPT) };
+        let Ok(Known { before, after, held }) = known else { return Comparison::told(NOT_KEPT) };
         let mut changes = changes(&before, &after, (&claims, &covers), &born);
         self.leave_ignored(&before, &after, &mut changes, shared || self.is_gap).await;
         let same = is_same(&before, &after);
         let rescued = self.from.rescue((session, place), &after).await;
         if changes.is_empty() && same && rescued.is_empty() {
-            return Found::default();
+            return Comparison::default();
         }
         for change in &mut changes {
             self.look_into_big(change).await;
@@ -574,21 +574,21 @@ impl Watched {
             kept
         };
         let Ok(mut kept) = tokio::task::spawn_blocking(work).await else {
-            return Found::told(NOT_KEPT);
+            return Comparison::told(NOT_KEPT);
         };
         kept.uncovered.retain(|(path, _)| !rescued.covers(path));
-        let told = Told::of(&kept, place);
+        let told = ChangeReport::of(&kept, place);
         let (mut text, mut data) = (told.text(), told.data());
         if text.is_empty() && rescued.is_empty() {
-            return Found::default();
+            return Comparison::default();
         }
-        peers::tell(&beside, &kept.receipts, &mut text, &mut data);
+        peers::report(&beside, &kept.receipts, &mut text, &mut data);
         let made_room = super::recorder::made_room(self.from.images.let_go());
         let told = Some(text).filter(|text| !text.is_empty());
         let lines = told.into_iter().chain(rescued.lines).chain(made_room).collect();
         self.watch.claim_between(&kept.receipts, (self.from.looked, looked));
         kept.receipts.extend(rescued.receipts);
-        Found { receipts: kept.receipts, data: Some(data), lines }
+        Comparison { receipts: kept.receipts, data: Some(data), lines }
     }
 
     /// Reports whether a look finds what stands at a path.
@@ -667,7 +667,7 @@ fn found_later(call: &CallId, line: &str) -> String {
 
 /// Receipts of what a command changed.
 #[derive(Default)]
-struct Kept {
+struct KeptReceipts {
     receipts: Vec<Receipt>,
     /// What was there before, and not below the folders: it has no receipt, since to take it back
     /// would be to lose it.
@@ -677,7 +677,7 @@ struct Kept {
     /// What is not covered, and what became of it.
     uncovered: Vec<(HostPath, Cow<'static, str>)>,
     /// What is kept makes no room for what is kept beside it.
-    held: Vec<Held>,
+    held: Vec<PinGuard>,
 }
 
 /// How one path changed.

@@ -7,7 +7,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use haft_host::Survey;
+use haft_host::TreeScan;
 use haft_types::{HostPath, Place, Receipt};
 use serde_json::Value;
 
@@ -18,14 +18,14 @@ use crate::Session;
 const NAMED: usize = 3;
 
 /// Knows what other processes of haft do.
-pub trait Others: Send + Sync {
+pub trait Peers: Send + Sync {
     /// What others did within so much time until now. It waits for the disk.
-    fn within(&self, past: Duration) -> Vec<Other>;
+    fn within(&self, past: Duration) -> Vec<Peer>;
 }
 
 /// What another process of haft did.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Other {
+pub struct Peer {
     /// What it is called: its session.
     pub name: String,
     /// The workspace root that it began in; none where that is not known.
@@ -33,12 +33,12 @@ pub struct Other {
     /// What its tools are known to have changed, oldest first.
     pub receipts: Vec<Receipt>,
     /// What it ran that may have changed more than is known.
-    pub calls: Vec<OtherCall>,
+    pub calls: Vec<PeerCall>,
 }
 
 /// A call of another process of haft.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OtherCall {
+pub struct PeerCall {
     /// What it was to do.
     pub title: String,
     /// The paths that it may have changed; none where that may be any in its workspace.
@@ -49,16 +49,16 @@ impl Watched {
     /// What other processes of haft did since the look before, where anything is not as it was then.
     pub(super) async fn beside(
         &self,
-        after: &Survey,
+        after: &TreeScan,
         place: &Place,
         session: &Session,
-    ) -> Vec<Other> {
+    ) -> Vec<Peer> {
         let before = &self.from.before;
         let is_same = |(path, node)| {
             let old: &Arc<_> = node;
             after.nodes.get(path).is_some_and(|new| Arc::ptr_eq(old, new))
         };
-        let Some(others) = session.services.get::<dyn Others>() else { return Vec::new() };
+        let Some(others) = session.services.get::<dyn Peers>() else { return Vec::new() };
         if before.nodes.len() == after.nodes.len() && before.nodes.iter().all(is_same) {
             return Vec::new();
         }
@@ -78,13 +78,13 @@ impl Watched {
 }
 
 /// Says in front of these changes who else may have done some of them.
-pub(super) fn tell(beside: &[Other], receipts: &[Receipt], text: &mut String, data: &mut Value) {
-    let is_about = |call: &&OtherCall| {
+pub(super) fn report(beside: &[Peer], receipts: &[Receipt], text: &mut String, data: &mut Value) {
+    let is_about = |call: &&PeerCall| {
         call.paths.as_ref().is_none_or(|paths| {
             receipts.iter().any(|one| paths.iter().any(|path| one.path.is_within(path)))
         })
     };
-    let words = |other: &Other| {
+    let words = |other: &Peer| {
         let calls: Vec<&str> =
             other.calls.iter().filter(is_about).map(|call| &*call.title).collect();
         let more = calls.len().saturating_sub(NAMED);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use haft_types::{EntryKind, HostPath, Place, ReceiptAction};
 use serde_json::{Map, Value, json};
 
-use super::Kept;
+use super::KeptReceipts;
 
 /// Most names that are told.
 const NAMES: usize = 20;
@@ -26,7 +26,7 @@ const fn did(action: &ReceiptAction) -> usize {
 }
 
 /// The changes in words.
-pub(super) struct Told {
+pub(super) struct ChangeReport {
     /// What was done, as its place in [`DID`], and to what.
     named: Vec<(usize, String)>,
     /// How many are inside of what is named.
@@ -35,10 +35,10 @@ pub(super) struct Told {
     uncovered: Vec<String>,
 }
 
-impl Told {
+impl ChangeReport {
     /// What is inside of a folder that came or went as a whole is counted only. Names are those that
     /// other tools take, from the workspace root, wherever the shell is.
-    pub(super) fn of(kept: &Kept, place: &Place) -> Self {
+    pub(super) fn of(kept: &KeptReceipts, place: &Place) -> Self {
         let cwd = place.roots.first().unwrap_or(&place.cwd).clone();
         let place = &Place { cwd, ..place.clone() };
         let done = kept.receipts.iter().map(|one| {

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, Weak},
 };
 
-use haft_host::{CopyAt, Host, Loss, Missing, Objects, Snapshot, Survey};
+use haft_host::{CopyAt, Host, Loss, Missing, Objects, Snapshot, TreeScan};
 use haft_policy::{Mode, Verdict};
 use haft_types::{
     Access, Blob, EntryKind, Follow, Hash, HostPath, Outcome, Place, Receipt, ReceiptAction,
@@ -17,7 +17,7 @@ use haft_types::{
 };
 
 use super::{From, Watch, background::Behind, locked};
-use crate::{Call, Cx, Held, PreImages, Session, call::cancelled::Stopping, changes::recorder};
+use crate::{Call, Cx, PinGuard, PreImages, Session, call::cancelled::Stopping, changes::recorder};
 
 /// Bytes that are kept at once.
 const PIECE: usize = 1 << 20;
@@ -58,7 +58,7 @@ impl<'a> InUse<'a> {
 pub(super) struct Rescued {
     pub(super) lines: Vec<String>,
     pub(super) receipts: Vec<Receipt>,
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<PinGuard>,
     /// Of these all was put back, or has a receipt.
     covered: Vec<HostPath>,
 }
@@ -80,7 +80,7 @@ impl Repositories {
     pub(super) async fn copy_seen(
         call: &Call,
         host: &Arc<dyn Host>,
-        survey: &Survey,
+        survey: &TreeScan,
         in_use: &InUse<'_>,
     ) -> (Self, Vec<String>) {
         let gits = survey.repositories.keys().cloned().collect();
@@ -191,7 +191,7 @@ impl Repositories {
                 format!("{name} of {git} was overwritten with what git cannot read; it said {text}")
             }));
             if loss.what.is_empty() {
-                loss.settle(false);
+                loss.acknowledge(false);
             } else if loss.is_along {
                 // What it went with is told.
                 keep(&loss, of, &mut rescued).await;
@@ -207,7 +207,7 @@ impl Repositories {
 
 impl From {
     /// Looks after the repositories as they are at the look after the command.
-    pub(super) async fn rescue(&self, of: (&Session, &Place), after: &Survey) -> Rescued {
+    pub(super) async fn rescue(&self, of: (&Session, &Place), after: &TreeScan) -> Rescued {
         let come = after.repositories.keys();
         let come = come.filter(|git| !self.before.repositories.contains_key(*git)).cloned();
         self.repositories.rescue(of, (&*self.host, &*self.images), come.collect()).await
@@ -316,7 +316,7 @@ async fn put_back(mut loss: Loss, of: Of<'_>, place: &Place, rescued: &mut Rescu
     let Ok((done, loss)) = work else { return };
     match done {
         Ok(()) => {
-            loss.settle(true);
+            loss.acknowledge(true);
             rescued.covered.push(path);
             rescued.lines.push(format!(
                 "{git} lost {what}, and git could not use it; haft put back what was missing"
@@ -355,7 +355,7 @@ async fn keep(loss: &Loss, of: Of<'_>, rescued: &mut Rescued) -> Option<std::io:
             Err(error) => failed = Some(error),
         }
     }
-    loss.settle(false);
+    loss.acknowledge(false);
     rescued.covered.push(loss.git.clone());
     failed
 }

@@ -4,19 +4,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use haft_host::{FileKind, Host, Located, Named, Walk};
+use haft_host::{ExtraPaths, FileKind, Host, Located, Walk};
 use haft_types::{Access, Effect, Follow, HostPath, Style, Target};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Call, Judge};
+use crate::{Call, Permissions};
 
 /// Most paths that a command may name and that are looked at whatever ignores them.
 const NAMED: usize = 64;
 
 /// What the words of a command say that it changes: files, and folders in which patterns may find some.
-pub(super) fn named(call: &Call) -> Named {
-    let mut named = Named::default();
+pub(super) fn named(call: &Call) -> ExtraPaths {
+    let mut named = ExtraPaths::default();
     let effects = call.plan().map(|plan| &plan.effects[..]).unwrap_or_default();
     let located = call.located.iter().chain(std::iter::repeat(&None));
     for (effect, located) in effects.iter().zip(located) {
@@ -46,7 +46,12 @@ pub(super) fn named(call: &Call) -> Named {
 }
 
 /// What of the workspace the caller of a tool may know.
-pub(super) fn walk(judge: &Arc<Judge>, tool: &str, style: Style, stop: CancellationToken) -> Walk {
+pub(super) fn walk(
+    judge: &Arc<Permissions>,
+    tool: &str,
+    style: Style,
+    stop: CancellationToken,
+) -> Walk {
     let root = HostPath::root(style);
     let hidden = Arc::new(judge.policy.path_filter(tool, &root, &root));
     let (excluded, judge) = (hidden.clone(), judge.clone());

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Now, Step, To};
+use super::{Now, Restore, Step};
 
 /// A file that is not as the changes left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) fn conflicts(
             found.found == hash && (hash.is_none() || found.kind == kind)
         };
         let shall_be = match step.to {
-            To::Link(_) => EntryKind::Link,
+            Restore::Link(_) => EntryKind::Link,
             _ => EntryKind::File,
         };
         let as_left = same(step.left, step.kind) || same(aim(step, steps, now), shall_be);
@@ -127,9 +127,9 @@ pub(super) fn foreign(
 /// What would be at a path; none where nothing would.
 fn to(step: &Step, now: &BTreeMap<HostPath, Now>) -> Option<Blob> {
     match &step.to {
-        To::Content(blob) | To::Link(blob) => Some(blob.clone()),
-        To::From(holder) => now.get(holder).and_then(|now| now.kept.clone()),
-        To::Nothing => None,
+        Restore::Content(blob) | Restore::Link(blob) => Some(blob.clone()),
+        Restore::From(holder) => now.get(holder).and_then(|now| now.kept.clone()),
+        Restore::Nothing => None,
     }
 }
 
@@ -140,9 +140,9 @@ fn aim(
     now: &BTreeMap<HostPath, Now>,
 ) -> Option<Hash> {
     match &step.to {
-        To::Content(blob) | To::Link(blob) => Some(blob.hash),
-        To::Nothing => None,
-        To::From(holder) => {
+        Restore::Content(blob) | Restore::Link(blob) => Some(blob.hash),
+        Restore::Nothing => None,
+        Restore::From(holder) => {
             let found = now.get(holder).and_then(|now| now.found);
             found.or_else(|| steps.get(holder).and_then(|step| step.left))
         }
@@ -155,11 +155,14 @@ pub(super) fn only_copy<'a>(
     now: &BTreeMap<HostPath, Now>,
 ) -> Option<&'a HostPath> {
     let stays = |path: &HostPath| {
-        steps.values().any(|step| matches!(&step.to, To::From(one) if one == path))
+        steps.values().any(|step| matches!(&step.to, Restore::From(one) if one == path))
     };
     let lost = |(path, step): &(&'a HostPath, &'a Step)| {
         let now = &now[*path];
-        matches!(step.to, To::Nothing) && now.found.is_some() && now.kept.is_none() && !stays(path)
+        matches!(step.to, Restore::Nothing)
+            && now.found.is_some()
+            && now.kept.is_none()
+            && !stays(path)
     };
     steps.iter().find(lost).map(|(path, _)| path)
 }

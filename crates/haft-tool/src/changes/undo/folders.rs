@@ -8,10 +8,10 @@ use std::{
     io,
 };
 
-use haft_host::{FileKind, ListHow, Located, Made};
+use haft_host::{FileKind, ListHow, Located, NewEntry};
 use haft_types::{EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Conflict, Stays, Step, Steps, To, Undo, UndoError};
+use super::{Conflict, KeptFolder, Restore, Step, Steps, Undo, UndoError};
 
 /// What a folder has that is made anew and of which nothing is known.
 const MODE: u32 = 0o755;
@@ -124,13 +124,13 @@ impl Undo<'_> {
         let moved = moved(&all.folders);
         let is_gone = |step: &Step| step.left.is_none() && step.file.is_none() && !step.is_unknown;
         // What was told to be new there is another one.
-        let is_new = |(_, step): &(&HostPath, &Step)| matches!(step.to, To::Nothing);
+        let is_new = |(_, step): &(&HostPath, &Step)| matches!(step.to, Restore::Nothing);
         let new: BTreeSet<HostPath> =
             all.files.iter().filter(is_new).map(|(path, _)| path.clone()).collect();
         let mut found: Vec<(HostPath, Step)> = Vec::new();
         for (path, step) in &mut all.files {
-            let (To::Content(blob) | To::Link(blob)) = &step.to else { continue };
-            let is_link = matches!(step.to, To::Link(_));
+            let (Restore::Content(blob) | Restore::Link(blob)) = &step.to else { continue };
+            let is_link = matches!(step.to, Restore::Link(_));
             let kind = if is_link { EntryKind::Link } else { EntryKind::File };
             let (true, Some(now)) = (is_gone(step), renamed(&moved, path)) else { continue };
             if new.contains(&now) {
@@ -148,7 +148,7 @@ impl Undo<'_> {
             let there = Step {
                 left: Some(blob.hash),
                 kind,
-                to: To::Nothing,
+                to: Restore::Nothing,
                 file: None,
                 rights: None,
                 rights_left: step.rights.clone(),
@@ -164,8 +164,8 @@ impl Undo<'_> {
     }
 
     /// The folders that were to go and are there, with what else they hold than such folders.
-    pub(super) async fn stay(&self, folders: &Folders) -> Vec<Stays> {
-        let mut stay: Vec<Stays> = Vec::new();
+    pub(super) async fn stay(&self, folders: &Folders) -> Vec<KeptFolder> {
+        let mut stay: Vec<KeptFolder> = Vec::new();
         let all = ListHow { limit: usize::MAX, stat: false };
         for (path, _) in folders.iter().filter(|(_, folder)| folder.goes()) {
             let Ok(at) = self.own(path).await else { continue };
@@ -176,16 +176,16 @@ impl Undo<'_> {
             stay.push(match self.host.fs().list(&at, all).await {
                 Ok(held) => {
                     let names = held.entries.into_iter().map(|entry| entry.name).collect();
-                    Stays { path, names, more: 0, closed: None }
+                    KeptFolder { path, names, more: 0, closed: None }
                 }
                 Err(error) => {
                     let closed = Some(crate::call::cx::cause(&error));
-                    Stays { path, names: Vec::new(), more: 0, closed }
+                    KeptFolder { path, names: Vec::new(), more: 0, closed }
                 }
             });
         }
         let paths: BTreeSet<HostPath> = stay.iter().map(|one| one.path.clone()).collect();
-        for Stays { path, names, more, .. } in &mut stay {
+        for KeptFolder { path, names, more, .. } in &mut stay {
             names.retain(|name| !path.join_bytes(name).is_ok_and(|path| paths.contains(&path)));
             *more = names.len().saturating_sub(NAMED);
             names.truncate(NAMED);
@@ -261,7 +261,7 @@ impl Undo<'_> {
             let Some(wanted) = &folder.to else { continue };
             let at = self.own(path).await.map_err(failed)?;
             if at.kind == FileKind::Missing {
-                self.make(&at, Made::Folder).await.map_err(failed)?;
+                self.make(&at, NewEntry::Folder).await.map_err(failed)?;
                 let (mut action, mut had) = (ReceiptAction::Created, None);
                 if let Some(from) = moved.get(path)
                     && let Ok(at) = self.own(from).await
@@ -341,7 +341,7 @@ impl Undo<'_> {
         meant: impl Fn(&HostPath) -> bool,
         receipts: &mut Vec<Receipt>,
     ) {
-        let gone = all.files.values().filter(|step| matches!(step.to, To::Nothing));
+        let gone = all.files.values().filter(|step| matches!(step.to, Restore::Nothing));
         let made = gone.flat_map(|step| &step.made).chain(&all.made);
         let made: BTreeSet<&HostPath> = made.filter(|folder| meant(folder)).collect();
         for folder in made.into_iter().rev() {
@@ -383,7 +383,7 @@ impl Undo<'_> {
             ReceiptAction::Renamed { from } => {
                 let old = self.own(from).await?;
                 if old.kind == FileKind::Missing {
-                    self.make(&old, Made::Folder).await?;
+                    self.make(&old, NewEntry::Folder).await?;
                     let old = self.own(from).await?;
                     self.give(&old, rights.unwrap_or(&Rights::of_mode(MODE))).await?;
                 }
@@ -391,7 +391,7 @@ impl Undo<'_> {
                 self.host.fs().remove(&at).await
             }
             ReceiptAction::Deleted => {
-                self.make(&at, Made::Folder).await?;
+                self.make(&at, NewEntry::Folder).await?;
                 let at = self.own(&receipt.path).await?;
                 self.give(&at, rights.unwrap_or(&Rights::of_mode(MODE))).await
             }
@@ -440,7 +440,7 @@ impl Undo<'_> {
     }
 
     /// Makes what is no file.
-    pub(super) async fn make(&self, at: &Located, made: Made) -> io::Result<()> {
+    pub(super) async fn make(&self, at: &Located, made: NewEntry) -> io::Result<()> {
         let surveys = self.host.surveys().ok_or(io::ErrorKind::Unsupported)?;
         surveys.make(at, made).await
     }

@@ -22,11 +22,11 @@ use std::{
     sync::Arc,
 };
 
-use haft_host::{Expect, FileKind, Fs, Host, Located, Made, Queues, WriteHow, Written};
+use haft_host::{Expect, FileKind, Fs, Host, Located, NewEntry, Queues, WriteHow, Written};
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 pub(crate) use self::moves::WHOLE;
-pub use self::partial::{Apart, Stays, Taken};
+pub use self::partial::{KeptFolder, SplitHardLink, UndoReport};
 pub use self::{conflicts::Conflict, error::UndoError};
 use self::{
     conflicts::{between, conflicts, foreign, only_copy},
@@ -35,13 +35,13 @@ use self::{
     order::in_order,
 };
 use super::recorder;
-use crate::{Held, PreImages};
+use crate::{PinGuard, PreImages};
 
 /// Most files that are changed at once: the disk has to be waited for at each of them.
 const SIDE_BY_SIDE: usize = 64;
 
 /// Says why a rule forbids to change a path; none where it may be changed.
-pub type Forbids<'a> = &'a (dyn Fn(&HostPath) -> Option<String> + Send + Sync);
+pub type DenyFilter<'a> = &'a (dyn Fn(&HostPath) -> Option<String> + Send + Sync);
 
 /// Where changes are taken back. See the module.
 pub struct Undo<'a> {
@@ -52,12 +52,12 @@ pub struct Undo<'a> {
     /// Where content is kept.
     pub pre_images: Arc<dyn PreImages>,
     /// What must not be changed.
-    pub forbids: Forbids<'a>,
+    pub forbids: DenyFilter<'a>,
 }
 
 /// What a path shall be.
 #[derive(Clone, Debug)]
-enum To {
+enum Restore {
     /// Gone.
     Nothing,
     /// A file with this content.
@@ -75,7 +75,7 @@ struct Step {
     left: Option<Hash>,
     /// What that is: a file or a link.
     kind: EntryKind,
-    to: To,
+    to: Restore,
     /// Where the file is now that was here; none where it is gone. One that is elsewhere is moved,
     /// so that it keeps all that it is.
     file: Option<HostPath>,
@@ -103,7 +103,7 @@ struct Steps {
 impl Step {
     /// Reports whether a link was left there, or shall be.
     fn is_of_links(&self) -> bool {
-        (self.left.is_some() && self.kind == EntryKind::Link) || matches!(self.to, To::Link(_))
+        (self.left.is_some() && self.kind == EntryKind::Link) || matches!(self.to, Restore::Link(_))
     }
 }
 
@@ -129,15 +129,15 @@ impl Undo<'_> {
         &self,
         newest_first: &[Receipt],
         force: bool,
-    ) -> Result<Taken, UndoError> {
+    ) -> Result<UndoReport, UndoError> {
         let mut all = self.steps(newest_first, force)?;
         self.follow_folders(&mut all).await?;
         // What is brought back makes no room for what is kept of that which it replaces.
         let wanted = |step: &Step| match &step.to {
-            To::Content(blob) | To::Link(blob) => Some(self.pre_images.hold(blob.hash)),
-            To::Nothing | To::From(_) => None,
+            Restore::Content(blob) | Restore::Link(blob) => Some(self.pre_images.hold(blob.hash)),
+            Restore::Nothing | Restore::From(_) => None,
         };
-        let _held: Vec<Held> = all.files.values().filter_map(wanted).collect();
+        let _held: Vec<PinGuard> = all.files.values().filter_map(wanted).collect();
         let mut turns = Vec::new();
         for path in all.files.keys() {
             turns.push(self.queues.lock(self.host.name(), path).await);
@@ -145,7 +145,7 @@ impl Undo<'_> {
         let mut left = Vec::new();
         loop {
             match self.attempt(&mut all, force, &mut left).await {
-                Ok(taken) => return Ok(Taken { left, ..taken }),
+                Ok(taken) => return Ok(UndoReport { left, ..taken }),
                 Err(obstacle) if force => all.leave(obstacle, &mut left)?,
                 Err(error) => return Err(error),
             }
@@ -159,11 +159,11 @@ impl Undo<'_> {
         all: &mut Steps,
         force: bool,
         left: &mut Vec<(HostPath, String)>,
-    ) -> Result<Taken, UndoError> {
+    ) -> Result<UndoReport, UndoError> {
         // Nothing can be looked at in a folder that cannot be there.
         self.look_at_folders(&all.folders, &all.files).await?;
         let mut now = BTreeMap::new();
-        let mut held: Vec<Held> = Vec::new();
+        let mut held: Vec<PinGuard> = Vec::new();
         for path in all.files.keys().cloned().collect::<Vec<_>>() {
             if !all.files.contains_key(&path) {
                 continue;
@@ -206,7 +206,7 @@ impl Undo<'_> {
         let receipts = done?;
         let apart = partial::apart(&receipts, &now, &self.still(&now).await);
         let stay = self.stay(folders).await;
-        Ok(Taken { receipts, apart, stay, left: Vec::new() })
+        Ok(UndoReport { receipts, apart, stay, left: Vec::new() })
     }
 
     /// Of files with several names those that are still one: they were written in place, or not at
@@ -256,7 +256,7 @@ impl Undo<'_> {
         let Steps { files, made, .. } = &mut all;
         files.retain(|_, step| {
             let is_left = step.left.is_some() || step.is_unknown;
-            let passed = !is_left && matches!(step.to, To::Nothing);
+            let passed = !is_left && matches!(step.to, Restore::Nothing);
             if passed {
                 made.append(&mut step.made);
             }
@@ -327,7 +327,7 @@ impl Undo<'_> {
     ) -> Result<(), UndoError> {
         let mut wanted = Vec::new();
         for (path, step) in steps {
-            if let To::Content(blob) | To::Link(blob) = &step.to
+            if let Restore::Content(blob) | Restore::Link(blob) = &step.to
                 && now[path].found != Some(blob.hash)
             {
                 wanted.push((path.clone(), blob.clone()));
@@ -380,7 +380,7 @@ impl Undo<'_> {
         receipts: &mut Vec<Receipt>,
     ) -> Result<(), (HostPath, io::Error)> {
         let folders = &all.folders;
-        let goes = |step: &Step| matches!(step.to, To::Nothing);
+        let goes = |step: &Step| matches!(step.to, Restore::Nothing);
         let in_the_way = |path: &HostPath| folders.contains_key(path);
         let first = |path: &HostPath, step: &Step| goes(step) && in_the_way(path);
         self.write_all(contents, now, moves, first, receipts).await?;
@@ -440,9 +440,9 @@ impl Undo<'_> {
     /// can be gone back on, and one that changes nothing gives none.
     async fn one(&self, path: &HostPath, step: &Step, now: &Now) -> io::Result<Vec<Receipt>> {
         let (wanted, kind) = match &step.to {
-            To::Content(blob) => (Some(blob.hash), EntryKind::File),
-            To::Link(blob) => (Some(blob.hash), EntryKind::Link),
-            To::Nothing | To::From(_) => (None, now.kind),
+            Restore::Content(blob) => (Some(blob.hash), EntryKind::File),
+            Restore::Link(blob) => (Some(blob.hash), EntryKind::Link),
+            Restore::Nothing | Restore::From(_) => (None, now.kind),
         };
         // Another file with the same content may be there, as one that was moved.
         let as_it_was = wanted.is_none() || step.rights.is_none() || step.rights == now.rights;
@@ -464,7 +464,7 @@ impl Undo<'_> {
             return Ok(Vec::new());
         }
         let action = match (&step.to, before) {
-            (To::Nothing, _) => ReceiptAction::Deleted,
+            (Restore::Nothing, _) => ReceiptAction::Deleted,
             (_, None) => ReceiptAction::Created,
             (_, Some(_)) if other => ReceiptAction::Created,
             (_, Some(_)) => ReceiptAction::Changed,
@@ -515,7 +515,7 @@ impl Undo<'_> {
             return surveys.give(&at, rights).await.map(|()| Vec::new());
         }
         match &step.to {
-            To::Content(blob) => {
+            Restore::Content(blob) => {
                 let expect = match now.found {
                     Some(_) => at.stamp.map_or(Expect::Absent, Expect::Stamp),
                     None => Expect::Absent,
@@ -530,14 +530,14 @@ impl Undo<'_> {
                 let how = WriteHow { expect, parents: true, rights, ..WriteHow::default() };
                 return Ok(bring_back(fs, &*self.pre_images, blob, &at, how).await?.made);
             }
-            To::Link(blob) => {
+            Restore::Link(blob) => {
                 let target = self.pre_images.get(blob)?.to_vec();
                 if now.found.is_some() {
                     fs.remove(&at).await?;
                 }
-                self.make(&self.own(path).await?, Made::Link(target)).await?;
+                self.make(&self.own(path).await?, NewEntry::Link(target)).await?;
             }
-            To::Nothing | To::From(_) => fs.remove(&at).await?,
+            Restore::Nothing | Restore::From(_) => fs.remove(&at).await?,
         }
         Ok(Vec::new())
     }
@@ -584,7 +584,7 @@ impl Undo<'_> {
                     fs.remove(&at).await?;
                 }
                 let target = self.pre_images.get(blob)?.to_vec();
-                self.make(&self.own(&receipt.path).await?, Made::Link(target)).await?;
+                self.make(&self.own(&receipt.path).await?, NewEntry::Link(target)).await?;
             }
             (Some(blob), _) => {
                 if at.kind == FileKind::Entry(EntryKind::Link) {
@@ -651,7 +651,7 @@ fn add(all: &mut Steps, receipt: &Receipt) -> Result<(), UndoError> {
         let (kind, is_unknown) = (receipt.kind, is_unknown(receipt));
         Step { left, kind, to, file, rights, rights_left, made: Vec::new(), is_unknown }
     };
-    let nothing = || new(path, receipt.after, To::Nothing);
+    let nothing = || new(path, receipt.after, Restore::Nothing);
     let lost = || UndoError::NotKept {
         path: path.clone(),
         why: "it was not kept when it was changed".to_owned(),
@@ -660,13 +660,13 @@ fn add(all: &mut Steps, receipt: &Receipt) -> Result<(), UndoError> {
     match &receipt.action {
         ReceiptAction::Created => {
             let step = steps.entry(path.clone()).or_insert_with(nothing);
-            (step.to, step.file) = (To::Nothing, None);
+            (step.to, step.file) = (Restore::Nothing, None);
             step.made.splice(..0, receipt.made.iter().cloned());
         }
         ReceiptAction::Changed | ReceiptAction::Deleted => {
             let to = match receipt.kind {
-                EntryKind::Link => To::Link(content()?),
-                _ => To::Content(content()?),
+                EntryKind::Link => Restore::Link(content()?),
+                _ => Restore::Content(content()?),
             };
             let step = steps.entry(path.clone()).or_insert_with(nothing);
             step.to = to;
@@ -680,15 +680,16 @@ fn add(all: &mut Steps, receipt: &Receipt) -> Result<(), UndoError> {
             // What was renamed and is no file has no hash.
             receipt.before.ok_or_else(lost)?;
             let other = (receipt.before != receipt.after).then(content).transpose()?;
-            let holds = || new(path, receipt.after, To::From(path.clone()));
+            let holds = || new(path, receipt.after, Restore::From(path.clone()));
             let step = steps.entry(path.clone()).or_insert_with(holds);
-            let mut to = std::mem::replace(&mut step.to, To::Nothing);
+            let mut to = std::mem::replace(&mut step.to, Restore::Nothing);
             let file = step.file.take();
             step.made.splice(..0, receipt.made.iter().cloned());
             if let Some(content) = other {
-                to = To::Content(content);
+                to = Restore::Content(content);
             }
-            let step = steps.entry(from.clone()).or_insert_with(|| new(from, None, To::Nothing));
+            let step =
+                steps.entry(from.clone()).or_insert_with(|| new(from, None, Restore::Nothing));
             (step.to, step.file, step.rights) = (to, file, receipt.rights.clone());
         }
     }
@@ -705,14 +706,14 @@ fn resolved(
     contents.retain(|path, step| {
         let leaves = moves.iter().any(|one| one.from == *path);
         let comes = moves.iter().any(|one| one.to == *path);
-        !(comes || leaves && matches!(step.to, To::Nothing))
+        !(comes || leaves && matches!(step.to, Restore::Nothing))
     });
     for (path, step) in &mut contents {
-        if let To::From(holder) = &step.to {
+        if let Restore::From(holder) = &step.to {
             let found = now.get(holder).filter(|now| now.found.is_some());
             let why = || format!("it was renamed to {holder}, which is not there any more");
             let kept = found.and_then(|now| now.kept.clone());
-            step.to = To::Content(
+            step.to = Restore::Content(
                 kept.ok_or_else(|| UndoError::NotKept { path: path.clone(), why: why() })?,
             );
         }

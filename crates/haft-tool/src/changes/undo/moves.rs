@@ -10,7 +10,7 @@ use bytes::Bytes;
 use haft_host::FileKind;
 use haft_types::{Blob, Hash, HostPath, Receipt, ReceiptAction};
 
-use super::{Now, Step, To, Undo, folders::Folders, remove_folder};
+use super::{Now, Restore, Step, Undo, folders::Folders, remove_folder};
 
 /// Most bytes that a moved file gets: more is written piece by piece, as a new file.
 pub(crate) const WHOLE: u64 = 64 << 20;
@@ -46,9 +46,9 @@ pub(super) fn of(
             let stays = |holder: &&HostPath| *holder != path && !folders.contains_key(*holder);
             let holder = step.file.as_ref().filter(stays)?;
             let data = match &step.to {
-                To::Content(blob) if blob.len <= WHOLE => Some(blob.clone()),
-                To::From(_) => None,
-                To::Content(_) | To::Link(_) | To::Nothing => return None,
+                Restore::Content(blob) if blob.len <= WHOLE => Some(blob.clone()),
+                Restore::From(_) => None,
+                Restore::Content(_) | Restore::Link(_) | Restore::Nothing => return None,
             };
             let found = now.get(holder).and_then(|now| now.found);
             let before = found.or(steps.get(holder)?.left)?;

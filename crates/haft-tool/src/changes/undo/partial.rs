@@ -7,25 +7,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use haft_types::{EntryKind, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Now, Step, Steps, To, UndoError, folders::FolderStep};
+use super::{Now, Restore, Step, Steps, UndoError, folders::FolderStep};
 
 /// What an undo did.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct UndoReport {
     /// What was done, oldest first: it is taken back the same way.
     pub receipts: Vec<Receipt>,
     /// What could not be done, and why. Without force there is none.
     pub left: Vec<(HostPath, String)>,
     /// Files that are files of their own now, though they had other names.
-    pub apart: Vec<Apart>,
+    pub apart: Vec<SplitHardLink>,
     /// Folders that were to go and hold what no change put there, with the first names of that and
     /// how many more there are. Such a folder inside of another one is no name of that.
-    pub stay: Vec<Stays>,
+    pub stay: Vec<KeptFolder>,
 }
 
 /// Names of what was one file, each of which is a file of its own now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Apart {
+pub struct SplitHardLink {
     /// Those that were written.
     pub names: Vec<HostPath>,
     /// Whether it has other names, which hold what it held.
@@ -38,7 +38,7 @@ pub(super) fn apart(
     receipts: &[Receipt],
     now: &BTreeMap<HostPath, Now>,
     still: &BTreeSet<HostPath>,
-) -> Vec<Apart> {
+) -> Vec<SplitHardLink> {
     let mut files: BTreeMap<(u64, u64), (Vec<HostPath>, u64)> = BTreeMap::new();
     for receipt in receipts {
         let is_written = receipt.kind == EntryKind::File
@@ -53,7 +53,7 @@ pub(super) fn apart(
     }
     let apart = |(names, all): (Vec<HostPath>, u64)| {
         let more = (names.len() as u64) < all;
-        Apart { names, more }
+        SplitHardLink { names, more }
     };
     files.into_values().map(apart).collect()
 }
@@ -61,7 +61,7 @@ pub(super) fn apart(
 /// The rights that a file gets that is one of several names and needs nothing but other permissions:
 /// they are those of all its names, and none is written anew.
 pub(super) fn mode_alone<'a>(step: &'a Step, now: &Now) -> Option<&'a Rights> {
-    let To::Content(blob) = &step.to else { return None };
+    let Restore::Content(blob) = &step.to else { return None };
     let stands = now.found == Some(blob.hash) && now.kind == EntryKind::File;
     let has_more = now.at.as_ref().is_some_and(|at| at.names > 1);
     let (wanted, rights) = (step.rights.as_ref()?, now.rights.as_ref()?);
@@ -72,7 +72,7 @@ pub(super) fn mode_alone<'a>(step: &'a Step, now: &Now) -> Option<&'a Rights> {
 
 /// A folder that was to go and could not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stays {
+pub struct KeptFolder {
     /// The folder.
     pub path: HostPath,
     /// The first names in it, in the host's bytes.
@@ -120,7 +120,7 @@ impl Steps {
         let mut tied = BTreeSet::from([path.clone()]);
         loop {
             let holder = |path: &HostPath| match &self.files.get(path)?.to {
-                To::From(holder) => Some(holder.clone()),
+                Restore::From(holder) => Some(holder.clone()),
                 _ => self.files.get(path)?.file.clone(),
             };
             let is_tied = |one: &HostPath| {

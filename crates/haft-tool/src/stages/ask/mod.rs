@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use self::question::question;
 use super::{
-    hooks::{self, Advice, Hook, Instead},
+    hooks::{self, Advice, Hook, PermissionAnswer},
     rules,
 };
-use crate::{Call, Judge, Next, SaveRule, Stage, session::redact};
+use crate::{Call, Next, Permissions, SaveRule, Stage, session::redact};
 
 /// Holds the hooks that may answer in place of the person.
 pub(super) struct Ask(pub Vec<Arc<dyn Hook>>);
@@ -42,14 +42,14 @@ impl Stage for Ask {
             let open = cx.asking.begin();
             if !call.consulted {
                 match hooks::consult(&self.0, &call, &question).await {
-                    Instead::Pass => {}
-                    Instead::Deny(why) => {
+                    PermissionAnswer::Pass => {}
+                    PermissionAnswer::Deny(why) => {
                         return ToolError::denied(format!("a hook refused this call: {why}"))
                             .hint("Do not repeat it unchanged.")
                             .into();
                     }
-                    Instead::Allow(_) if !rules::is_open(&ruling) => {}
-                    Instead::Allow(input) => {
+                    PermissionAnswer::Allow(_) if !rules::is_open(&ruling) => {}
+                    PermissionAnswer::Allow(input) => {
                         drop(open);
                         return allowed(call, input, next).await;
                     }
@@ -73,7 +73,9 @@ impl Stage for Ask {
                         keep(&call, rule);
                     }
                 }
-                (_, "edits", _) => call.cx.session().rejudge(|judge| judge.grants.edits = true),
+                (_, "edits", _) => {
+                    call.cx.session().set_permissions(|judge| judge.grants.edits = true);
+                }
                 (_, "session" | "always", _) => remember(&call, &judge),
                 _ => {}
             }
@@ -85,7 +87,7 @@ impl Stage for Ask {
 
 /// The rules that would be kept for good; none where nothing keeps them, or a line of the question could
 /// not show them.
-fn lasting(call: &Call, ruling: &Ruling, judge: &Judge) -> Vec<String> {
+fn lasting(call: &Call, ruling: &Ruling, judge: &Permissions) -> Vec<String> {
     let kept = ruling.remember == Remember::Saved && call.cx.service::<dyn SaveRule>().is_some();
     let Some(prepared) = call.ready().ok().filter(|_| kept) else { return Vec::new() };
     let offered = |ask: &haft_policy::Ask<'_>| judge.policy.rules_for(ask);
@@ -107,17 +109,17 @@ async fn allowed(call: Call, input: Option<Value>, next: Next<'_>) -> Outcome {
     }
 }
 
-fn remember(call: &Call, judge: &Judge) {
+fn remember(call: &Call, judge: &Permissions) {
     let Ok(prepared) = call.ready() else { return };
     rules::with_ask(call, prepared, &prepared.plan, judge, |ask| {
-        call.cx.session().rejudge(|judge| judge.grants.remember(ask));
+        call.cx.session().set_permissions(|judge| judge.grants.remember(ask));
     });
 }
 
 /// Keeps a rule for good, and lets it count from now on.
 fn keep(call: &Call, rule: &str) {
     let session = call.cx.session();
-    session.rejudge(|judge| {
+    session.set_permissions(|judge| {
         judge.policy.extend(&Rules::default().with(Verdict::Allow, Scope::Local, rule));
     });
     let told = match session.services.get::<dyn SaveRule>().map(|saver| saver.save(rule)) {

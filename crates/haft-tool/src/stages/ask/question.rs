@@ -17,7 +17,7 @@ const GIVEN: usize = 1024 * 1024;
 
 pub(super) fn question(call: &Call, ruling: &Ruling, saved: &[String], edits: bool) -> Question {
     let preview = call.preview.clone().or_else(|| given(call));
-    let (text, command) = wording::told(call, ruling, call.preview.as_ref());
+    let (text, command) = wording::question_text(call, ruling, call.preview.as_ref());
     let choice = |id: &str, key, label: String| Choice { id: id.to_owned(), key, label };
     let mut options = vec![choice("allow", 'y', "yes, this once".into())];
     if ruling.remember >= Remember::Session {

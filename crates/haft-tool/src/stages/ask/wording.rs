@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::{Call, stages::rules};
 
 /// The text of a question, and the command where the text does not hold it.
-pub(super) fn told(
+pub(super) fn question_text(
     call: &Call,
     ruling: &Ruling,
     preview: Option<&Detail>,

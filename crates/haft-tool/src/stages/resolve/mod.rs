@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{proofs, rules, sandbox, script};
-use crate::{Call, Next, Stage, call::Lost, tool::repair::unescaped};
+use crate::{Call, Next, Stage, call::LocateFailure, tool::repair::unescaped};
 
 /// Most folders above a lost path among which one that is there is looked for.
 const CLIMB: usize = 40;
@@ -86,7 +86,7 @@ pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolE
     };
     if let Ok((located, known, facts)) = timeout(limit, work).await {
         call.located = located;
-        script::settle(call, known);
+        script::apply(call, known);
         call.add_facts(facts);
         return Ok(());
     }
@@ -100,13 +100,17 @@ pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolE
     ))
 }
 
-pub(super) async fn look_up(fs: &dyn Fs, path: &HostPath, follow: Follow) -> Result<Located, Lost> {
+pub(super) async fn look_up(
+    fs: &dyn Fs,
+    path: &HostPath,
+    follow: Follow,
+) -> Result<Located, LocateFailure> {
     let error = match fs.locate(path, follow).await {
         Ok(found) => return Ok(found),
         Err(error) => error,
     };
     let real = near(fs, path).await;
-    Err(Lost { cause: error.into(), real })
+    Err(LocateFailure { cause: error.into(), real })
 }
 
 /// Where a path that cannot be located would be, without a look through links.
@@ -125,7 +129,7 @@ async fn near(fs: &dyn Fs, path: &HostPath) -> Option<HostPath> {
     None
 }
 
-fn is_missing(found: Option<&Result<Located, Lost>>) -> bool {
+fn is_missing(found: Option<&Result<Located, LocateFailure>>) -> bool {
     matches!(found, Some(Ok(found)) if found.kind == FileKind::Missing)
 }
 

@@ -113,7 +113,7 @@ pub(super) struct About<'a> {
 }
 
 /// Adds what is to be told.
-pub(super) fn tell(
+pub(super) fn add_hints(
     outcome: Outcome,
     limits: &Limits,
     network: &Network,
@@ -520,7 +520,8 @@ mod tests {
         let failed = |text: &str| Outcome { status: Status::Failed, ..Outcome::text(text) };
         let network = Network::default();
         let about = |refused| About { command: "", tried: None, refused, lives_on: false };
-        let told = |outcome: Outcome| tell(outcome, &limits, &network, &about(Vec::new())).content;
+        let told =
+            |outcome: Outcome| add_hints(outcome, &limits, &network, &about(Vec::new())).content;
         let text = |text: &str| vec![Part::text(text)];
         assert_eq!(told(failed("3 tests failed")), text("3 tests failed"));
         assert_eq!(told(Outcome::text("x: Permission denied")), text("x: Permission denied"));
@@ -541,9 +542,13 @@ mod tests {
             assert_eq!(told(failed(line)), text(line), "writing more would not help it");
         }
         let looks = Limits { write: Vec::new(), ..limits.clone() };
-        let told =
-            tell(failed("cat: /opt/x: Permission denied"), &looks, &network, &about(Vec::new()))
-                .content;
+        let told = add_hints(
+            failed("cat: /opt/x: Permission denied"),
+            &looks,
+            &network,
+            &about(Vec::new()),
+        )
+        .content;
         let said = format!("{told:?}");
         assert!(
             said.contains("or set unsandboxed: both ask") && !said.contains("write\\"),
@@ -559,7 +564,7 @@ mod tests {
         let network = Network::default();
         let told = |text: &str, limits: &Limits, refused| {
             let about = About { command: "", tried: None, refused, lives_on: false };
-            format!("{:?}", tell(failed(text), limits, &network, &about).content)
+            format!("{:?}", add_hints(failed(text), limits, &network, &about).content)
         };
         let hidden = [b"/home/me/.ssh".as_slice(), b"/w/sub/id_rsa"];
         let hidden = hidden.map(|path| HostPath::new(path, Style::Posix).unwrap()).to_vec();

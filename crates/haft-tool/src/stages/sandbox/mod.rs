@@ -16,7 +16,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
     FileKind, Guard, Level, Limits, ListHow, Local, Located, Net, Repository, Shell, repository,
 };
-use haft_policy::{Confinement, Policy, Walls, is_harmless, unconfined};
+use haft_policy::{Confinement, Policy, SandboxScope, is_harmless, unconfined};
 use haft_types::{
     Access, Effect, EntryKind, Follow, HostPath, Mode, Outcome, Style, Target, ToolError,
 };
@@ -71,7 +71,7 @@ impl Stage for Sandbox {
             }
             let refused = admitted.map(|admitted| admitted.end(&outcome)).unwrap_or_default();
             let about = denial_hints::About { command: &command, tried, refused, lives_on };
-            denial_hints::tell(outcome, &limits, &session_network, &about)
+            denial_hints::add_hints(outcome, &limits, &session_network, &about)
         }
         .boxed()
     }
@@ -82,7 +82,7 @@ impl Stage for Sandbox {
 ///
 /// # Errors
 /// When none holds, and without one nothing is to run.
-pub(crate) async fn walls(call: &Call) -> Result<Option<Walls>, ToolError> {
+pub(crate) async fn walls(call: &Call) -> Result<Option<SandboxScope>, ToolError> {
     let judge = call.cx.session().judge();
     let wanted = judge.policy.sandbox();
     let host = &call.cx.dispatcher.host;
@@ -114,7 +114,7 @@ pub(crate) async fn walls(call: &Call) -> Result<Option<Walls>, ToolError> {
         git.extend(found.filter(|found| !write.iter().any(|folder| found.is_within(folder))));
     }
     write.extend(git.iter().cloned());
-    Ok(Some(Walls { write, temp, git, hosts: wanted.hosts.clone() }))
+    Ok(Some(SandboxScope { write, temp, git, hosts: wanted.hosts.clone() }))
 }
 
 /// Reports whether a call starts programs.
@@ -249,7 +249,7 @@ async fn others(call: &Call) -> Vec<HostPath> {
 }
 
 /// The walls, and what this call was allowed beyond them.
-fn inside(call: &Call, policy: &Policy, walls: &Walls, homes: &[HostPath]) -> Limits {
+fn inside(call: &Call, policy: &Policy, walls: &SandboxScope, homes: &[HostPath]) -> Limits {
     let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
     let located = effects.iter().zip(&call.located);
     let touched: Vec<(Access, &Located)> = located

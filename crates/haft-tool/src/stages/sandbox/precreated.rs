@@ -3,7 +3,7 @@
 //!
 //! **Invariant:** what the command left as it was made goes again.
 
-use haft_host::{Expect, FileKind, Fs, Host, Located, Made, WriteHow};
+use haft_host::{Expect, FileKind, Fs, Host, Located, NewEntry, WriteHow};
 use haft_policy::makes_file;
 use haft_types::{Access, Follow, Target};
 
@@ -59,6 +59,6 @@ async fn file(fs: &dyn Fs, at: &Located) -> Option<Located> {
 }
 
 async fn folder(host: &dyn Host, at: &Located) -> Option<Located> {
-    host.surveys()?.make(at, Made::Folder).await.ok()?;
+    host.surveys()?.make(at, NewEntry::Folder).await.ok()?;
     host.fs().locate(&at.real, Follow::No).await.ok()
 }

@@ -77,7 +77,7 @@ pub(crate) fn escape_controls(raw: &str) -> String {
 
 /// What is found while arguments are mended.
 #[derive(Default)]
-struct Told {
+struct RepairNotes {
     /// Lines for the model.
     notes: Vec<String>,
     /// Fields that were given several values under several names, each with what was given.
@@ -98,13 +98,13 @@ pub(crate) fn repair(
     tool: &str,
     notes: &mut Vec<String>,
 ) -> Result<Value, ToolError> {
-    let mut told = Told::default();
+    let mut told = RepairNotes::default();
     let mended = mend(input, schema, "", &mut told, 0);
     notes.append(&mut told.notes);
     told.refusal(tool).map_or(Ok(mended), Err)
 }
 
-fn mend(value: Value, schema: &Value, at: &str, told: &mut Told, depth: usize) -> Value {
+fn mend(value: Value, schema: &Value, at: &str, told: &mut RepairNotes, depth: usize) -> Value {
     if depth > DEPTH {
         return value;
     }
@@ -218,7 +218,7 @@ fn object(
     mut map: Map<String, Value>,
     schema: &Value,
     at: &str,
-    told: &mut Told,
+    told: &mut RepairNotes,
     depth: usize,
 ) -> Map<String, Value> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return map };

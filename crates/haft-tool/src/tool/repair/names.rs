@@ -6,7 +6,9 @@
 use haft_types::ToolError;
 use serde_json::{Map, Value};
 
-use super::{NOTES, PATHS, Told, duplicates, from_url, join, mend, note, number, quoted, whole};
+use super::{
+    NOTES, PATHS, RepairNotes, duplicates, from_url, join, mend, note, number, quoted, whole,
+};
 use crate::tool::validate::shown;
 
 /// Our name, and the names that other products have for the same thing.
@@ -68,7 +70,7 @@ pub(super) fn take(
     ours: &Map<String, Value>,
     open: bool,
     at: &str,
-    told: &mut Told,
+    told: &mut RepairNotes,
 ) {
     gather_edits(map, ours, at, told);
     if !open {
@@ -95,7 +97,7 @@ fn gather_edits(
     map: &mut Map<String, Value>,
     ours: &Map<String, Value>,
     at: &str,
-    told: &mut Told,
+    told: &mut RepairNotes,
 ) {
     let Some(schema) = ours.get(EDITS).filter(|_| !ours.contains_key("old_text")) else { return };
     let fields = schema.get("items").and_then(|one| one.get("properties"));
@@ -158,7 +160,7 @@ fn pick(
     keys: &[&'static str],
     schema: &Value,
     at: &str,
-    told: &mut Told,
+    told: &mut RepairNotes,
 ) -> Option<Value> {
     let name = keys[0];
     let mut found: Vec<(&'static str, Value)> = keys
@@ -183,14 +185,14 @@ fn pick(
 
 /// What a value will be, to be compared with others.
 fn fitted(name: &str, key: &str, value: &Value, schema: &Value) -> Value {
-    let mut unsaid = Told::default();
+    let mut unsaid = RepairNotes::default();
     let value = value.clone();
     let value = if key == "timeout" { seconds(value, &mut unsaid.notes) } else { value };
     let value = mend(value, schema, "", &mut unsaid, 0);
     if PATHS.contains(&name) { from_url(value, "", &mut unsaid.notes) } else { value }
 }
 
-impl Told {
+impl RepairNotes {
     fn twice(&mut self, field: String, values: &[(&str, Value)]) {
         if self.twice.len() < NOTES {
             let values: Vec<String> =

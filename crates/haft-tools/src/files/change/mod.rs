@@ -146,7 +146,7 @@ pub(crate) async fn run<C: Change>(
     cx: &Cx,
 ) -> Result<Outcome, ToolError> {
     let (tool, own) = (tool.clone(), cx.clone());
-    cx.settle(async move {
+    cx.finish(async move {
         let found = files::locate(&own, C::path(&input)).await?;
         let _turn = own.session().queues.lock(own.host.name(), &found.real).await;
         let mut tries = Tries::new();

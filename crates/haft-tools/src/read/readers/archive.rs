@@ -9,7 +9,7 @@ use std::time::Duration;
 use haft_types::ToolError;
 use tokio::time::Instant;
 
-use super::{Beyond, Form, Rendered, Wanted, damaged, gzip::TarGz, number, tar, zip};
+use super::{Beyond, Form, PartRange, Rendered, damaged, gzip::TarGz, number, tar, zip};
 use crate::{files, read::page::Source};
 
 /// Most names that are kept.
@@ -71,7 +71,7 @@ impl Names {
 pub(crate) async fn list(
     form: Form,
     source: &Source<'_>,
-    wanted: Wanted,
+    wanted: PartRange,
     shown: &str,
 ) -> Result<Rendered, ToolError> {
     let what = match form {

@@ -77,7 +77,7 @@ pub(crate) const PICTURED: u64 = 3;
 
 /// Which parts of a file are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Wanted {
+pub(crate) struct PartRange {
     /// The first part, from 1; a negative number counts from the end.
     pub(crate) first: i64,
     /// Most parts.
@@ -142,7 +142,7 @@ impl Rendered {
         what: &'static str,
         unit: (&'static str, &'static str),
         total: u64,
-        wanted: Wanted,
+        wanted: PartRange,
         shown: &str,
     ) -> Result<Self, ToolError> {
         let first = match u64::try_from(wanted.first) {
@@ -158,13 +158,13 @@ impl Rendered {
     }
 
     /// Number of the part that comes next, where one is wanted and there.
-    pub(crate) fn next(&self, wanted: Wanted) -> Option<u64> {
+    pub(crate) fn next(&self, wanted: PartRange) -> Option<u64> {
         let next = self.first + self.count;
         (!self.full && self.count < wanted.count && next <= self.total).then_some(next)
     }
 
     /// Takes the next part; one that does not fit ends it, and of the first the start is kept.
-    pub(crate) fn take(&mut self, text: &str, pictures: Vec<Picture>, wanted: Wanted) {
+    pub(crate) fn take(&mut self, text: &str, pictures: Vec<Picture>, wanted: PartRange) {
         if self.count > 0 && self.text.len() + text.len() > wanted.room {
             self.full = true;
             return;
@@ -237,7 +237,7 @@ mod tests {
     fn parts_are_chosen_from_both_ends_and_by_room() {
         let unit = ("page", "pages");
         let all = |first, count, room| {
-            let wanted = Wanted { first, count, room };
+            let wanted = PartRange { first, count, room };
             let mut rendered = Rendered::new("PDF", unit, 5, wanted, "a.pdf").unwrap();
             while let Some(next) = rendered.next(wanted) {
                 rendered.take(&format!("{next}\n"), Vec::new(), wanted);
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(all(-99, 1, 99), ("1".into(), Some(2), false));
         assert_eq!(all(1, 9, 4), ("12".into(), Some(3), true));
         assert_eq!(all(0, 1, 0).1, Some(2), "the first is always given, if only its start");
-        let wanted = Wanted { first: 6, count: 1, room: 9 };
+        let wanted = PartRange { first: 6, count: 1, room: 9 };
         let error = Rendered::new("PDF", unit, 5, wanted, "a.pdf").unwrap_err();
         assert!(error.message.contains("a.pdf has 5 pages; offset 6 is past"), "{error}");
     }

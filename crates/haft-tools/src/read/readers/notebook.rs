@@ -12,7 +12,7 @@ use haft_types::ToolError;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Picture, Rendered, Wanted};
+use super::{PartRange, Picture, Rendered};
 use crate::units;
 
 /// Most bytes of a notebook.
@@ -51,7 +51,7 @@ struct Sheet<'a> {
 /// When the wanted cells are past the end.
 pub(crate) fn render(
     bytes: &[u8],
-    wanted: Wanted,
+    wanted: PartRange,
     shown: &str,
 ) -> Result<Option<Rendered>, ToolError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     fn show(notebook: &Value) -> Rendered {
-        let wanted = Wanted { first: 1, count: 100, room: 100_000 };
+        let wanted = PartRange { first: 1, count: 100, room: 100_000 };
         render(notebook.to_string().as_bytes(), wanted, "a.ipynb").unwrap().unwrap()
     }
 
@@ -335,7 +335,7 @@ mod tests {
             {"cell_type": "code", "prompt_number": 2, "input": "x", "outputs": [
                 {"output_type": "pyout", "text": ["42"]}]}]}]}));
         assert_eq!(rendered.text, "--- cell 1: code, run 2 ---\nx\n--- cell 1: result ---\n42\n");
-        let wanted = Wanted { first: 1, count: 1, room: 9 };
+        let wanted = PartRange { first: 1, count: 1, room: 9 };
         for none in ["", "{}", "{\"cells\": 7}", "[]", "{\"cells\": [", "\u{feff}{"] {
             assert!(render(none.as_bytes(), wanted, "a").unwrap().is_none(), "{none}");
         }
@@ -348,7 +348,7 @@ mod tests {
                 {"output_type": "display_data", "data": {
                     "application/json": {"a": [NaN, Infinity, -Infinity, "NaN", 1]}}},
                 {"output_type": "stream", "text": ["a, NaN, b\n", NaN]}]}]}"#;
-        let wanted = Wanted { first: 1, count: 9, room: 1000 };
+        let wanted = PartRange { first: 1, count: 9, room: 1000 };
         let rendered = render(cells.as_bytes(), wanted, "a.ipynb").unwrap().unwrap();
         assert_eq!(
             rendered.text,
@@ -366,7 +366,7 @@ mod tests {
             {"cell_type": "code", "source": "a\ud800b \ud83d\ude00 \\ud800 \udc00\ud800"},
             {"cell_type": "code", "source": "\u00e9", "outputs": [
                 {"output_type": "stream", "text": ["\uDFFF\uDFFF\n"]}]}]}"#;
-        let wanted = Wanted { first: 1, count: 9, room: 1000 };
+        let wanted = PartRange { first: 1, count: 9, room: 1000 };
         let rendered = render(cells.as_bytes(), wanted, "a.ipynb").unwrap().unwrap();
         assert_eq!(
             rendered.text,

@@ -70,7 +70,7 @@ impl Answer {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Said {
+struct RawAnswer {
     #[serde(rename = "continue")]
     goes_on: Option<bool>,
     stop_reason: Option<String>,
@@ -197,7 +197,7 @@ fn exit_2(event: HookEvent, err: &str) -> Answer {
     }
 }
 
-fn said_of(event: HookEvent, said: Said, secrets: &Secrets) -> Result<Answer, String> {
+fn said_of(event: HookEvent, said: RawAnswer, secrets: &Secrets) -> Result<Answer, String> {
     let message = said.system_message.map(|text| short(&secrets.hide(&text)));
     let mut answer = Answer { message, ..Answer::default() };
     let _: Option<bool> = said.suppress_output;

@@ -23,7 +23,7 @@ use haft_agent::{Bus, PromptSaid, TalkHooks};
 use haft_config::{HookEvent, HookRun, Layer};
 use haft_host::Local;
 use haft_policy::Verdict;
-use haft_tool::{After, Before, Events as _, Hook, Instead, Seen, Session};
+use haft_tool::{Events as _, Hook, HookCall, PermissionAnswer, PostCall, PreCall, Session};
 use haft_types::{AgentPath, Body, HostPath, Level, Mode, Outcome, Question, Status};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -96,7 +96,7 @@ impl Hooks {
     }
 
     /// The hooks that an event is about, each program and address once.
-    fn due(&self, event: HookEvent, names: &[String], seen: Option<&Seen>) -> Vec<Due> {
+    fn due(&self, event: HookEvent, names: &[String], seen: Option<&HookCall>) -> Vec<Due> {
         let mut due: Vec<Due> = Vec::new();
         let of_event = self.ready.iter().filter(|hook| hook.entry.event == event);
         for ready in of_event.filter(|hook| hook.matches(names, seen)) {
@@ -173,7 +173,7 @@ impl Hooks {
     fn tell(&self, text: String) {
         let (main, body) = (AgentPath::default(), Body::Notice { level: Level::Warning, text });
         if self.bus.emit(&main, NO_TURN, body.clone()).is_err() {
-            self.bus.tell(&main, NO_TURN, body);
+            self.bus.broadcast(&main, NO_TURN, body);
         }
     }
 
@@ -188,7 +188,7 @@ impl Hooks {
     async fn ask_views(
         &self,
         event: HookEvent,
-        seen: &Seen,
+        seen: &HookCall,
         more: &Value,
     ) -> Vec<(View, Vec<Answer>)> {
         let all = views(seen).into_iter().map(async |view: View| {
@@ -239,13 +239,13 @@ impl Hooks {
     }
 
     /// What all hooks say before a call.
-    async fn before_call(&self, seen: &Seen) -> Before {
+    async fn before_call(&self, seen: &HookCall) -> PreCall {
         let asked = self.ask_views(HookEvent::PreToolUse, seen, &Value::Null).await;
         let several = asked.len() > 1;
         let allows = |answer: &Answer| answer.verdict == Some(Verdict::Allow);
         // Of several files each has to be allowed.
         let all = asked.iter().all(|(_, answers)| answers.iter().any(allows));
-        let mut before = Before::default();
+        let mut before = PreCall::default();
         for (view, answers) in asked {
             self.end_turn(&answers);
             let mut rewrites = 0;
@@ -274,14 +274,14 @@ impl Hooks {
     }
 
     /// What all hooks say of what a tool gave back.
-    async fn after_call(&self, seen: &Seen, outcome: &Outcome) -> After {
+    async fn after_call(&self, seen: &HookCall, outcome: &Outcome) -> PostCall {
         let event = match outcome.status {
             Status::Done => HookEvent::PostToolUse,
             Status::Failed | Status::TimedOut => HookEvent::PostToolUseFailure,
-            Status::Denied | Status::Cancelled => return After::Pass,
+            Status::Denied | Status::Cancelled => return PostCall::Pass,
         };
         if !self.has(event) {
-            return After::Pass;
+            return PostCall::Pass;
         }
         let mut more = json!({"tool_response": response(seen.tool(), outcome)});
         if event == HookEvent::PostToolUseFailure {
@@ -297,18 +297,18 @@ impl Hooks {
                 notes.extend(answer.block.map(|why| format!("[a hook objects: {}]", cut(&why))));
             }
         }
-        if notes.is_empty() { After::Pass } else { After::Note(notes.join("\n")) }
+        if notes.is_empty() { PostCall::Pass } else { PostCall::Note(notes.join("\n")) }
     }
 
     /// What hooks say in place of the person.
-    async fn in_place(&self, seen: &Seen) -> Instead {
+    async fn in_place(&self, seen: &HookCall) -> PermissionAnswer {
         let asked = self.ask_views(HookEvent::PermissionRequest, seen, &Value::Null).await;
         let several = asked.len() > 1;
         let (mut allowed, mut all) = (None, true);
         for (view, answers) in asked {
             self.end_turn(&answers);
             if let Some(no) = answers.iter().find(|one| one.verdict == Some(Verdict::Deny)) {
-                return Instead::Deny(no.reason.clone());
+                return PermissionAnswer::Deny(no.reason.clone());
             }
             let yes = answers.into_iter().rfind(|one| one.verdict == Some(Verdict::Allow));
             all &= yes.is_some();
@@ -318,7 +318,7 @@ impl Hooks {
             }
         }
         // Of several files each has to be allowed.
-        allowed.filter(|_| all).map_or(Instead::Pass, Instead::Allow)
+        allowed.filter(|_| all).map_or(PermissionAnswer::Pass, PermissionAnswer::Allow)
     }
 }
 
@@ -331,7 +331,7 @@ async fn notify(hooks: Arc<Hooks>, text: String) {
 }
 
 /// Joins what one more hook says: the stricter counts, with all reasons of its kind.
-fn join(before: &mut Before, verdict: Verdict, reason: &str) {
+fn join(before: &mut PreCall, verdict: Verdict, reason: &str) {
     match before.verdict {
         Some(known) if known > verdict => {}
         Some(known) if known == verdict && !before.reason.is_empty() => {
@@ -358,22 +358,27 @@ fn cut(text: &str) -> String {
 pub struct OfTools(pub Arc<Hooks>);
 
 impl Hook for OfTools {
-    fn before<'a>(&'a self, seen: &'a Seen) -> BoxFuture<'a, Before> {
+    fn before<'a>(&'a self, seen: &'a HookCall) -> BoxFuture<'a, PreCall> {
         if !self.0.has(HookEvent::PreToolUse) {
-            return std::future::ready(Before::default()).boxed();
+            return std::future::ready(PreCall::default()).boxed();
         }
         self.0.before_call(seen).boxed()
     }
 
-    fn after<'a>(&'a self, seen: &'a Seen, outcome: &'a Outcome) -> BoxFuture<'a, After> {
+    fn after<'a>(&'a self, seen: &'a HookCall, outcome: &'a Outcome) -> BoxFuture<'a, PostCall> {
         self.0.after_call(seen, outcome).boxed()
     }
 
-    fn asked<'a>(&'a self, seen: &'a Seen, question: &'a Question) -> BoxFuture<'a, Instead> {
+    fn asked<'a>(
+        &'a self,
+        seen: &'a HookCall,
+        question: &'a Question,
+    ) -> BoxFuture<'a, PermissionAnswer> {
         async move {
             let wanted = self.0.has(HookEvent::PermissionRequest);
-            let instead = if wanted { self.0.in_place(seen).await } else { Instead::Pass };
-            let goes_on = instead == Instead::Pass && seen.cx.session().questions.is_somebody();
+            let instead = if wanted { self.0.in_place(seen).await } else { PermissionAnswer::Pass };
+            let goes_on =
+                instead == PermissionAnswer::Pass && seen.cx.session().questions.is_somebody();
             if goes_on && self.0.has(HookEvent::Notification) {
                 let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
                 beside.spawn(notify(self.0.clone(), question.text.clone()));

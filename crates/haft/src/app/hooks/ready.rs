@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft_config::{HookEntry, HookRun, Loaded, Problem};
 use haft_policy::{ALIASES, Anchors, Policy, Rules, Scope, Verdict};
 use haft_text::secrets::Secrets;
-use haft_tool::Seen;
+use haft_tool::HookCall;
 use haft_types::Env;
 use regex::Regex;
 
@@ -59,7 +59,7 @@ impl Matcher {
 
 impl Ready {
     /// Whether it is asked about something of one of these names; of a call also by its rule.
-    pub fn matches(&self, names: &[String], seen: Option<&Seen>) -> bool {
+    pub fn matches(&self, names: &[String], seen: Option<&HookCall>) -> bool {
         self.means(names)
             && match (&self.condition, seen) {
                 (None, _) => true,

@@ -5,7 +5,7 @@
 //! that a hook that looks at `file_path` sees all of them.
 
 use haft_policy::ALIASES;
-use haft_tool::Seen;
+use haft_tool::HookCall;
 use haft_types::{Outcome, Part, Place};
 use serde_json::{Map, Value, json};
 
@@ -33,7 +33,7 @@ pub fn names(tool: &str) -> Vec<String> {
 }
 
 /// What a call does, in the words of Claude Code.
-pub fn views(seen: &Seen) -> Vec<View> {
+pub fn views(seen: &HookCall) -> Vec<View> {
     let (tool, place) = (seen.tool(), &*seen.cx.place);
     let Some(Value::Object(input)) = &seen.input else {
         return vec![view(tool, None, seen.input.clone().unwrap_or_default())];

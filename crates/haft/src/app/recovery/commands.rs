@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use haft_agent::Bus;
 use haft_session::{SessionId, Store};
-use haft_tool::{Events as _, Killed, RecordError};
+use haft_tool::{CrashedRun, Events as _, RecordError};
 use haft_types::{AgentPath, Body, CallId, Event, Outcome, Receipt, Status};
 
 use crate::{
@@ -25,7 +25,7 @@ pub async fn add(
     core: &Core,
     events: &[Event],
     open: &mut Vec<(CallId, Outcome)>,
-) -> Result<Vec<Killed>, RecordError> {
+) -> Result<Vec<CrashedRun>, RecordError> {
     let ended = |call: &CallId| {
         let ends = |body: &Body| matches!(body, Body::CallEnded { call: one, .. } if one == call);
         events.iter().any(|event| ends(&event.body))
@@ -36,7 +36,7 @@ pub async fn add(
         say(&format!("haft: what commands of a killed run changed cannot be found: {error}"));
         Vec::new()
     });
-    for Killed { call, others, receipts, lines, .. } in &killed {
+    for CrashedRun { call, others, receipts, lines, .. } in &killed {
         for one in others.iter().chain([call]) {
             if !ended(one) && open.iter().all(|(id, _)| id != one) {
                 let text = "haft was killed while it ran";
@@ -89,7 +89,7 @@ async fn rescue(
 }
 
 /// Lets go of what was needed to find it.
-pub async fn kept(killed: Vec<Killed>, bus: &Bus) -> Result<(), RecordError> {
+pub async fn kept(killed: Vec<CrashedRun>, bus: &Bus) -> Result<(), RecordError> {
     if !killed.is_empty() {
         bus.sync().await?;
     }
@@ -110,7 +110,7 @@ fn told_since(events: &[Event], call: &CallId) -> Vec<Receipt> {
 
 /// Takes what a killed run of a session left into its log, where there is something and no other
 /// haft holds it.
-pub async fn settle(store: &Store, id: &SessionId) -> Ending {
+pub async fn record_crashed(store: &Store, id: &SessionId) -> Ending {
     if !store.pre_images(id, 0).has_copies() || store.resume(id).is_err() {
         return Ok(());
     }
@@ -118,7 +118,7 @@ pub async fn settle(store: &Store, id: &SessionId) -> Ending {
     let root = root_of(&store.events(id)?.flatten().collect::<Vec<_>>());
     let base = Base::load(&Common::default(), root.as_deref())?;
     let env = base.env(None, false)?;
-    let which = session::Which::Named(id.to_string());
+    let which = session::SessionChoice::Named(id.to_string());
     Core::open(base, &Common::default(), which, &env, &[]).await?.close().await;
     Ok(())
 }

@@ -7,8 +7,8 @@
 use std::{io, path::Path, sync::Arc};
 
 use haft_host::{Host, Local};
-use haft_session::{Journals, Left, SessionError, SessionId, Store};
-use haft_tool::{Journal, Journaled, Mended, put_back};
+use haft_session::{CrashLeftovers, Journals, SessionError, SessionId, Store};
+use haft_tool::{Journal, Journaled, Rollback, put_back};
 use haft_types::{HostPath, Receipt};
 
 use crate::{cli::exit::say, undo};
@@ -82,7 +82,7 @@ async fn mend(
     store: &Store,
     host: &dyn Host,
     settings: &haft_config::Undo,
-    left: Left,
+    left: CrashLeftovers,
 ) -> Result<(), SessionError> {
     let images = undo::kept(store, &left.session, settings);
     let mended = put_back(host, &*images, &left.receipts, true).await;
@@ -91,7 +91,7 @@ async fn mend(
     if mended.again { Ok(()) } else { left.end() }
 }
 
-fn tell(mended: &Mended) {
+fn tell(mended: &Rollback) {
     if !mended.restored.is_empty() {
         let files = names(mended.restored.iter());
         say(&format!(

@@ -261,7 +261,7 @@ fn terminal(base: &Base) -> Line {
 async fn tools(base: &Base) -> Vec<Line> {
     let env = Env { shell: base.host.shell().is_some(), ..Env::default() };
     let state = |works| if works { State::Fine } else { State::Missing };
-    let told = executables::told(base, &env).await.into_iter();
+    let told = executables::list_for_people(base, &env).await.into_iter();
     told.map(|(works, text)| line("tool", state(works), base.secrets.hide(&text))).collect()
 }
 

@@ -42,7 +42,7 @@ use super::{
 };
 use crate::{
     app::{
-        agent::{self, Wish},
+        agent::{self, SignalAction},
         session::{Core, ago},
     },
     cli::{
@@ -75,7 +75,7 @@ Ctrl-C stops what runs, and gives lines back that were not sent; at the prompt i
 const LINE_COMMANDS: [&str; 7] = ["/quit", "/exit", "/help", "/mode", "/undo", "/redo", "/later"];
 
 /// Where the talk stands.
-struct Talk {
+struct LineMode {
     core: Core,
     handle: Handle,
     outbox: Outbox,
@@ -119,7 +119,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     keys.take();
     let typed = keys.read();
     let dispatcher = core.dispatcher.clone();
-    let mut talk = Talk {
+    let mut talk = LineMode {
         core,
         outbox: Outbox::new(dispatcher, &handle),
         handle,
@@ -147,7 +147,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let ending = talk.run(&mut feed, typed, pauses).await;
     talk.keys.restore();
     let spoke = talk.core.resumed.is_some() || talk.outbox.is_used();
-    let Talk { core, handle, .. } = talk;
+    let LineMode { core, handle, .. } = talk;
     handle.close().await;
     agent::end_talk(&core, "prompt_input_exit").await;
     let stopped = core.end_jobs().await;
@@ -169,7 +169,7 @@ fn is_command(line: &str) -> bool {
     first.is_some_and(|first| LINE_COMMANDS.contains(&first))
 }
 
-impl Talk {
+impl LineMode {
     fn greet(&self) -> Ending {
         let base = &self.core.base;
         let model = base.loaded.settings.model.name.as_deref().unwrap_or_default();
@@ -298,7 +298,7 @@ impl Talk {
             _ => {}
         }
         if let Some(text) = self.view.event(event) {
-            self.tell(&text)?;
+            self.show_or_hold(&text)?;
         }
         match event.body {
             Body::TurnEnded { .. } | Body::JobStarted { .. } | Body::JobEnded { .. } => {
@@ -440,7 +440,7 @@ impl Talk {
         }
         match name.parse() {
             Ok(mode) => {
-                session.rejudge(|judge| (judge.mode, judge.grants.edits) = (mode, false));
+                session.set_permissions(|judge| (judge.mode, judge.grants.edits) = (mode, false));
                 agent::announce(&self.core, &self.handle, &agent::mode_set(mode));
                 print(&format!("mode {mode}\n"))
             }
@@ -484,14 +484,14 @@ impl Talk {
         }
     }
 
-    fn signal(&mut self, wish: Wish) -> Ending {
+    fn signal(&mut self, wish: SignalAction) -> Ending {
         self.handle.send(Input::Interrupt);
         let at_work = self.at_work();
         self.outbox.stop();
         // What is typed while haft works stays, with the lines that come back.
         let empty = if at_work { true } else { self.draft.take().is_empty() };
         self.decoder = Decoder::default();
-        self.ended |= wish == Wish::End || (!at_work && empty);
+        self.ended |= wish == SignalAction::End || (!at_work && empty);
         self.screen.interrupted()?;
         if at_work { Ok(()) } else { self.prompt() }
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use haft_agent::{Handle, Input, When, Words};
+use haft_agent::{Handle, Input, QueuedMessage, When};
 use haft_tool::Dispatcher;
 use haft_types::{From, Part};
 use serde_json::json;
@@ -130,7 +130,7 @@ async fn work(
                 let input = json!({"command": command});
                 let (_, outcome) = dispatcher.call_typed("bash", input, stop).await;
                 let parts = vec![Part::text(ran(&command, &outcome.joined_text()))];
-                let words = Words { from: From::Haft, parts };
+                let words = QueuedMessage { from: From::Haft, parts };
                 drop(agent.send(Input::Notice { words, wake: false }));
                 Done::Ran
             }

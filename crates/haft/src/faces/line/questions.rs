@@ -11,7 +11,7 @@ use haft_render::{Extent, exact};
 use haft_tool::Broker;
 use haft_types::{Choice, Question, Reply};
 
-use super::{Talk, keys::Keys};
+use super::{LineMode, keys::Keys};
 use crate::{cli::exit::Ending, faces::view::indent};
 
 /// How long a question must stand without anything typed before a key, or a line, answers it.
@@ -74,7 +74,7 @@ pub(super) async fn why(questions: &Broker, question: &Question) -> String {
     format!("\n{}\n", indent(&exact(&text), "  "))
 }
 
-impl Talk {
+impl LineMode {
     /// True when something is to be said of the answer as soon as nothing is typed for a while.
     pub(super) fn waits(&self) -> bool {
         let typed = !self.draft.is_empty();
@@ -85,7 +85,7 @@ impl Talk {
     }
 
     /// Shows it, or holds it back until the open question is settled.
-    pub(super) fn tell(&mut self, text: &str) -> Ending {
+    pub(super) fn show_or_hold(&mut self, text: &str) -> Ending {
         if self.questions.is_empty() {
             return self.show(text);
         }

@@ -43,7 +43,7 @@ pub struct Denied {
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
-    what: What<'a>,
+    what: Kind<'a>,
     turn: TurnId,
     #[serde(skip_serializing_if = "AgentPath::is_main")]
     agent: &'a AgentPath,
@@ -52,7 +52,7 @@ struct Line<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum What<'a> {
+enum Kind<'a> {
     Session {
         session: &'a str,
         haft: &'a str,
@@ -244,14 +244,14 @@ impl Lines {
     }
 
     /// An answer that is whole by this event, or will not become more.
-    fn whole<'a>(&'a self, event: &'a Event) -> Option<What<'a>> {
+    fn whole<'a>(&'a self, event: &'a Event) -> Option<Kind<'a>> {
         let parts = || self.answers.get(&event.agent).map(|all| shown(all)).unwrap_or_default();
         match &event.body {
             // Nothing came of it.
             Body::AnswerEnded { stop: Stop::Interrupted, .. } if !self.has_come(&event.agent) => {
                 None
             }
-            Body::AnswerEnded { model, stop, usage, .. } => Some(What::Assistant {
+            Body::AnswerEnded { model, stop, usage, .. } => Some(Kind::Assistant {
                 parts: parts(),
                 model: Some(model),
                 stop: Some(*stop),
@@ -259,43 +259,43 @@ impl Lines {
             }),
             Body::AnswerFailed { retried: false, .. } => {
                 let parts = Some(parts()).filter(|parts| !parts.is_empty())?;
-                Some(What::Assistant { parts, model: None, stop: None, usage: None })
+                Some(Kind::Assistant { parts, model: None, stop: None, usage: None })
             }
             _ => None,
         }
     }
 
     /// The line of an event; none where it is the log's alone, or a part of another line.
-    fn what<'a>(&'a self, event: &'a Event) -> Option<What<'a>> {
+    fn what<'a>(&'a self, event: &'a Event) -> Option<Kind<'a>> {
         Some(match &event.body {
             Body::Session { session, haft, cwd, fork, name } => {
-                What::Session { session, haft, cwd, name: name.as_deref(), fork: fork.as_ref() }
+                Kind::Session { session, haft, cwd, name: name.as_deref(), fork: fork.as_ref() }
             }
-            Body::User { from, parts } => What::User { from, parts: shown(parts) },
+            Body::User { from, parts } => Kind::User { from, parts: shown(parts) },
             Body::AnswerPart { index, part } => {
                 let (of, text) = match part {
                     Part::Text { text } => ("text", text),
                     Part::Thinking { text, .. } => ("thinking", text),
                     Part::Image { .. } | Part::Call(_) | Part::Opaque { .. } => return None,
                 };
-                What::Piece { index: *index, of, text, tool: None }
+                Kind::Piece { index: *index, of, text, tool: None }
             }
             Body::CallPart { index, name, json } => {
-                What::Piece { index: *index, of: "call", text: json, tool: Some(name) }
+                Kind::Piece { index: *index, of: "call", text: json, tool: Some(name) }
             }
             Body::AnswerFailed { error, retried, wait_ms } => {
-                What::AnswerFailed { error, retried: *retried, wait_ms: *wait_ms }
+                Kind::AnswerFailed { error, retried: *retried, wait_ms: *wait_ms }
             }
             Body::CallStarted { call, tool, .. } => {
                 let input = self.calls.get(call).and_then(|(_, input)| input.as_ref());
-                What::Call { call, tool, input }
+                Kind::Call { call, tool, input }
             }
             Body::CallOutput { call, stream, text } => {
-                What::CallOutput { call, stream: *stream, text }
+                Kind::CallOutput { call, stream: *stream, text }
             }
             Body::CallEnded { call, outcome, took } => self.result(call, outcome, *took),
-            Body::Found { call, receipts } => What::Changes { call, changes: changes(receipts) },
-            Body::Asked { question } => What::Question {
+            Body::Found { call, receipts } => Kind::Changes { call, changes: changes(receipts) },
+            Body::Asked { question } => Kind::Question {
                 question: &question.id,
                 call: question.call.as_ref(),
                 kind: question.kind,
@@ -305,13 +305,13 @@ impl Lines {
                 options: &question.options,
             },
             Body::Answered { question, reply, by } => {
-                What::Answered { question, option: &reply.option, text: reply.text.as_deref(), by }
+                Kind::Answered { question, option: &reply.option, text: reply.text.as_deref(), by }
             }
-            Body::JobStarted { job, call, title } => What::JobStarted { job, call, title },
-            Body::JobEnded { job, end, exit } => What::JobEnded { job, end: *end, exit: *exit },
-            Body::Notice { level, text } => What::Notice { level: *level, text },
-            Body::Unsent { parts } => What::Unsent { parts: shown(parts) },
-            Body::TurnEnded { end, usage } => What::TurnEnded { end, usage: *usage },
+            Body::JobStarted { job, call, title } => Kind::JobStarted { job, call, title },
+            Body::JobEnded { job, end, exit } => Kind::JobEnded { job, end: *end, exit: *exit },
+            Body::Notice { level, text } => Kind::Notice { level: *level, text },
+            Body::Unsent { parts } => Kind::Unsent { parts: shown(parts) },
+            Body::TurnEnded { end, usage } => Kind::TurnEnded { end, usage: *usage },
             // The whole answer is a line of its own; nothing is taken back during a run. The others are
             // what a session keeps for itself.
             Body::AnswerEnded { .. }
@@ -325,8 +325,8 @@ impl Lines {
         })
     }
 
-    fn result<'a>(&'a self, call: &'a CallId, outcome: &'a Outcome, took_ms: u64) -> What<'a> {
-        What::CallResult {
+    fn result<'a>(&'a self, call: &'a CallId, outcome: &'a Outcome, took_ms: u64) -> Kind<'a> {
+        Kind::CallResult {
             call,
             tool: self.calls.get(call).map_or("", |(tool, _)| tool),
             status: outcome.status,

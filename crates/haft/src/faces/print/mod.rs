@@ -39,7 +39,7 @@ const LAST: Duration = Duration::from_secs(5);
 
 /// What a run came to.
 #[derive(Default)]
-struct Result {
+struct RunResult {
     /// The text of the last answer that has any.
     text: String,
     /// That of the answer that streams, and the part that it was last taken from.
@@ -63,7 +63,7 @@ struct Result {
 
 /// Runs once. Programs get a result however it goes.
 pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
-    let mut told = Told::default();
+    let mut told = Reported::default();
     let mut out = Out::new(if start.output == Output::Text { print_data } else { println_json })?;
     let ending = Box::pin(run_once(start, more, (&mut told, &mut out))).await;
     let wanted = start.output != Output::Text && !told.result;
@@ -82,7 +82,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
 
 /// What programs were told.
 #[derive(Default)]
-struct Told {
+struct Reported {
     session: Option<String>,
     result: bool,
     is_interrupted: bool,
@@ -92,7 +92,7 @@ struct Told {
 async fn begin(
     (start, parts): (&Start, Vec<Part>),
     more: &[Arc<dyn AnyTool>],
-    (told, result, out): (&mut Told, &mut Result, &Out),
+    (told, result, out): (&mut Reported, &mut RunResult, &Out),
 ) -> std::result::Result<Begun, Failure> {
     let core = agent::open(start, false, more).await?;
     told.session = Some(core.session_id().to_owned());
@@ -123,11 +123,11 @@ struct Begun {
 async fn run_once(
     start: &Start,
     more: &[Arc<dyn AnyTool>],
-    (told, out): (&mut Told, &mut Out),
+    (told, out): (&mut Reported, &mut Out),
 ) -> Ending {
     let start_time = now();
     let parts = prompt(start)?;
-    let (mut stop, mut result) = (agent::Signals::new()?, Result::default());
+    let (mut stop, mut result) = (agent::Signals::new()?, RunResult::default());
     let begun = tokio::select! {
         begun = begin((start, parts), more, (&mut *told, &mut result, out)) => begun?,
         _ = stop.received() => {
@@ -172,7 +172,7 @@ async fn run_once(
 }
 
 /// What the end of a run says on standard error, and how it went.
-fn finish(start: &Start, result: &Result) -> Ending {
+fn finish(start: &Start, result: &RunResult) -> Ending {
     say_end(result);
     let (_, error) = status_of(result);
     match error {
@@ -313,7 +313,7 @@ impl Limit {
 
 /// Takes events until the turn is over.
 async fn follow(
-    result: &mut Result,
+    result: &mut RunResult,
     (feed, handle, stop): (&mut Feed, &Handle, &mut agent::Signals),
     (output, out, mut verbose): (Output, &mut Out, Option<&mut Verbose>),
     limit: &mut Limit,
@@ -384,7 +384,7 @@ impl Verbose {
     }
 }
 
-impl Result {
+impl RunResult {
     /// The lines of an event, where they are wanted.
     fn lines(&mut self, event: &Event, output: Output) -> serde_json::Result<Vec<String>> {
         self.lines.take(event, output == Output::StreamJson)
@@ -410,7 +410,7 @@ impl Result {
                 self.ends(*stop == Stop::Paused);
             }
             Body::AnswerFailed { error, retried: true, .. } => {
-                say(&format!("haft: {}", view::sentence(&self.outage.told(error))));
+                say(&format!("haft: {}", view::sentence(&self.outage.describe(error))));
                 // What came of it is void.
                 self.streams = Default::default();
             }
@@ -445,7 +445,7 @@ impl Result {
 }
 
 /// What went wrong, and how to go on where something was done before.
-fn with_way_on(error: &str, result: &Result) -> String {
+fn with_way_on(error: &str, result: &RunResult) -> String {
     let text = view::sentence(error);
     if !matches!(&result.end, Some(TurnEnd::Failed { .. })) || result.calls == 0 {
         return text;
@@ -455,7 +455,7 @@ fn with_way_on(error: &str, result: &Result) -> String {
 }
 
 /// How a run went, and what went wrong.
-fn status_of(result: &Result) -> (&'static str, Option<String>) {
+fn status_of(result: &RunResult) -> (&'static str, Option<String>) {
     match &result.end {
         Some(TurnEnd::Done { stop: Stop::Refusal }) => {
             ("refused", Some("the provider refused to answer".to_owned()))
@@ -477,7 +477,7 @@ fn status_of(result: &Result) -> (&'static str, Option<String>) {
 /// What a run came to, on standard output.
 fn last(
     output: Output,
-    result: &Result,
+    result: &RunResult,
     core: &Core,
     took: u64,
 ) -> serde_json::Result<Vec<String>> {
@@ -510,7 +510,7 @@ fn last(
 }
 
 /// What people should know of the end of a run.
-fn say_end(result: &Result) {
+fn say_end(result: &RunResult) {
     if matches!(&result.end, Some(TurnEnd::Done { stop: Stop::Length })) {
         say("haft: the answer reached its output limit and may be cut off");
     }

@@ -30,13 +30,13 @@ const WHY: &str = "by haft session prune";
 
 /// Something old.
 struct Old {
-    what: What,
+    what: PruneKind,
     bytes: u64,
     /// How it is named.
     line: String,
 }
 
-enum What {
+enum PruneKind {
     Session(SessionId),
     /// A copy of a repository.
     Copy(PathBuf),
@@ -84,7 +84,7 @@ fn sessions(store: &Store, before: u64, outputs: bool) -> Result<Vec<Old>, Failu
             title(info).lines().next().unwrap_or_default().chars().take(60).collect();
         let (id, at) = (info.id.as_str(), when(info.active));
         let line = format!("{id}  {at}  {:>8}  {}", bytes(size), view::safe(&title));
-        let what = What::Session(info.id.clone());
+        let what = PruneKind::Session(info.id.clone());
         Old { what, bytes: size, line: line.trim_end().to_owned() }
     };
     let mut all: Vec<Old> =
@@ -102,14 +102,14 @@ fn copies(repositories: &Path, before: u64) -> Vec<Old> {
         let size = bytes_below(&path);
         let shown = view::safe(&path.display().to_string());
         let line = format!("{shown}  {}  {:>8}  copy of a lost repository", when(at), bytes(size));
-        (at < before).then_some(Old { what: What::Copy(path), bytes: size, line })
+        (at < before).then_some(Old { what: PruneKind::Copy(path), bytes: size, line })
     };
     kept_copies(repositories).into_iter().filter_map(old).collect()
 }
 
 /// How many there are, in words.
 fn summary(all: &[&Old], outputs: bool) -> String {
-    let copies = all.iter().filter(|one| matches!(one.what, What::Copy(_))).count();
+    let copies = all.iter().filter(|one| matches!(one.what, PruneKind::Copy(_))).count();
     let sessions = all.len() - copies;
     let mut parts = Vec::new();
     if sessions > 0 || copies == 0 {
@@ -141,9 +141,9 @@ fn remove(store: &Store, old: &[Old], outputs: bool) -> Ending {
     let (mut gone, mut freed, mut failed) = (Vec::new(), 0_u64, false);
     for one in old {
         let removed = match &one.what {
-            What::Session(id) if outputs => store.remove_outputs(id, WHY),
-            What::Session(id) => store.remove(id),
-            What::Copy(path) => match fs::remove_dir_all(path) {
+            PruneKind::Session(id) if outputs => store.remove_outputs(id, WHY),
+            PruneKind::Session(id) => store.remove(id),
+            PruneKind::Copy(path) => match fs::remove_dir_all(path) {
                 Ok(()) => Ok(one.bytes),
                 Err(error) => {
                     failed = true;

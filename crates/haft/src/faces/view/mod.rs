@@ -191,7 +191,7 @@ impl View {
                 return None;
             }
             Body::AnswerFailed { error, retried: true, .. } => {
-                let text = self.outage.told(error);
+                let text = self.outage.describe(error);
                 self.mark(Level::Error, &text)
             }
             Body::AnswerFailed { error, retried: false, .. } => {
@@ -550,7 +550,7 @@ pub struct Outage(String);
 
 impl Outage {
     /// What to say of an error behind which the request is sent again.
-    pub fn told(&mut self, error: &str) -> String {
+    pub fn describe(&mut self, error: &str) -> String {
         let (why, next) = error.rsplit_once('\n').unwrap_or((error, ""));
         if why == self.0 {
             return format!("still no answer: {next}");

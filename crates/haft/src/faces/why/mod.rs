@@ -25,7 +25,7 @@ use crate::{
     app::{
         hooks::{self, Ready},
         rules::rules,
-        session::{Base, Core, Which, readable, restricting},
+        session::{Base, Core, SessionChoice, readable, restricting},
     },
     cli::{
         Why,
@@ -58,7 +58,7 @@ pub async fn run(arguments: &Why, more: &[Arc<dyn AnyTool>]) -> Ending {
         None => Vec::new(),
     };
     let env = base.env(None, false)?;
-    let core = Core::open(base, &arguments.common, Which::IfNeeded, &env, more).await?;
+    let core = Core::open(base, &arguments.common, SessionChoice::IfNeeded, &env, more).await?;
     let why = Whys { dispatcher: core.dispatcher.clone(), hooks: core.base.hooks.clone() };
     why.check(&tests).await?;
     let ending = if arguments.batch { why.batch(&core).await } else { why.one(arguments).await };
@@ -96,13 +96,13 @@ struct Answer {
     decision: Verdict,
     rule: Option<String>,
     reason: String,
-    parts: Vec<Told>,
+    parts: Vec<PartReport>,
     /// Where the hooks stand that would be asked about the call, and may decide otherwise.
     hooks: Vec<String>,
 }
 
 /// What is said about one command of a script.
-struct Told {
+struct PartReport {
     part: Part,
     decision: Verdict,
     rule: Option<String>,
@@ -181,7 +181,7 @@ impl Whys {
             }
             None => core.base.policy.clone(),
         };
-        dispatcher.session.rejudge(|judge| {
+        dispatcher.session.set_permissions(|judge| {
             judge.policy = policy.clone();
             judge.mode = mode;
         });
@@ -251,10 +251,10 @@ async fn try_case(dispatcher: &Arc<Dispatcher>, case: &RuleCase) -> Result<(), S
     let before = dispatcher.session.judge().mode;
     if let Some(mode) = &case.mode {
         let mode = mode.parse::<Mode>().map_err(|error| error.to_string())?;
-        dispatcher.session.rejudge(|judge| judge.mode = mode);
+        dispatcher.session.set_permissions(|judge| judge.mode = mode);
     }
     let answer = answered(dispatcher, &request).await;
-    dispatcher.session.rejudge(|judge| judge.mode = before);
+    dispatcher.session.set_permissions(|judge| judge.mode = before);
     if answer.decision == expect {
         return Ok(());
     }
@@ -335,7 +335,7 @@ fn anchors(anchors: &Anchors, place: &Place) -> Anchors {
 impl Answer {
     fn of(judgement: Judgement) -> Self {
         let Judgement { plan, ruling, script, parts } = judgement;
-        let told = parts.into_iter().map(|(part, ruling)| Told {
+        let told = parts.into_iter().map(|(part, ruling)| PartReport {
             part,
             decision: ruling.verdict,
             rule: ruling.rule,
@@ -367,7 +367,7 @@ impl Answer {
             let (access, target) = words(effect);
             json!({ "access": access, "target": target })
         };
-        let part = |told: &Told| {
+        let part = |told: &PartReport| {
             json!({
                 "text": told.part.text,
                 "words": told.part.words,

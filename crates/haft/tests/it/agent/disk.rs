@@ -38,7 +38,7 @@ fn a_command_without_its_record_is_not_run_and_the_advice_comes_once() {
     command.arg(json!({"command": "touch made"}).to_string()).env("HAFT_HOME", &home);
     let ran = finish(command, &Input::Nothing);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let all = ran.said();
+    let all = ran.both_outputs();
     assert!(all.contains(&home) && !all.contains("Check cwd"), "{ran:?}");
     assert!(!world.work().join("made").exists(), "{ran:?}");
 
@@ -124,7 +124,7 @@ fn a_file_where_sessions_lie_is_told_by_doctor_and_by_calls() {
     let write = json!({"path": "a.txt", "content": "a"});
     let ran = world.tool("write", &write, &["--mode", "accept-edits"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let all = ran.said();
+    let all = ran.both_outputs();
     assert!(all.contains("move it away") && !all.contains("disk space"), "{ran:?}");
     assert!(!world.work().join("a.txt").exists());
 }

@@ -36,7 +36,10 @@ fn rules_modes_folders_and_variables_count() {
     assert_eq!(bash(&world, "touch made", &["--mode", "dont-ask"]).code, Some(0));
     assert_eq!(bash(&world, "touch asked", &["--mode", "bypass"]).code, Some(1));
     let denied = world.tool("read", &json!({"path": "secret"}), &[]);
-    assert!(denied.said().contains("the deny rule Read(secret) (user settings)"), "{denied:?}");
+    assert!(
+        denied.both_outputs().contains("the deny rule Read(secret) (user settings)"),
+        "{denied:?}"
+    );
     let further = world.tool("read", &json!({"path": more.join("a")}), &[]);
     assert!(further.out.contains("further"), "{further:?}");
     assert!(
@@ -105,7 +108,7 @@ fn a_project_sets_no_more_than_it_may() {
     }
     for command in ["rm x", "mv x y"] {
         let ran = bash(&world, command, &["--trust", "--mode", "bypass"]);
-        assert!(ran.said().contains("the deny rule"), "{ran:?}");
+        assert!(ran.both_outputs().contains("the deny rule"), "{ran:?}");
     }
 }
 

@@ -113,7 +113,7 @@ fn a_number_without_end_is_told_in_plain_words() {
     // No JSON value holds this number, so it is written out.
     let input = r#"{"path": "a.txt", "limit": 18446744073709551616}"#;
     let ran = world.run(&["tool", "read", "--input", input]);
-    let said = ran.said();
+    let said = ran.both_outputs();
     assert_eq!(ran.code, Some(1), "{said}");
     assert!(said.contains("limit is") && said.contains("a number of at most"), "{said}");
     assert!(!said.contains("u64") && !said.contains("floating point"), "{said}");

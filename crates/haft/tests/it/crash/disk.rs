@@ -6,9 +6,9 @@ use std::{collections::BTreeSet, fs, process::Stdio};
 use serde_json::json;
 
 use super::{
-    Ends, Story, create, edit, moved, moved_and_edited, names, records,
+    Ends, Story, create, edit, moved, moved_and_edited, names, records, report,
     strace::{Disturb, Ended, Spot, TRIES, disturbed, spots_in},
-    tell, times, tree,
+    times, tree,
 };
 use crate::world::World;
 
@@ -183,7 +183,7 @@ fn fail_everywhere(story: &Story, failures: &[Failure]) {
             failed += 1;
         }
     }
-    tell(&format!("{}: {failed} failures, each told or gone around", story.name));
+    report(&format!("{}: {failed} failures, each told or gone around", story.name));
 }
 
 /// Fails one call; false when it was hit at no try.
@@ -245,7 +245,7 @@ fn every_failing_call_of_a_move_is_told_or_gone_around() {
 fn left_out(why: &str) {
     let ci = std::env::var_os("CI").is_some_and(|value| value != "false" && value != "0");
     assert!(!ci, "left out, which CI must not: {why}");
-    tell(&format!("left out: {why}"));
+    report(&format!("left out: {why}"));
 }
 
 /// Runs a shell script in a workspace whose folder `disk` is a file system of 2 MiB; gives what it

@@ -15,9 +15,9 @@ use haft_types::Hash;
 use serde_json::{Value, json};
 
 use super::{
-    Story, journals, records,
+    Story, journals, records, report,
     strace::{Disturb, Spot, TRIES, disturbed, spots, spots_in},
-    tell, tree,
+    tree,
 };
 use crate::world::World;
 
@@ -40,7 +40,7 @@ fn in_own_mounts(test: &str) -> bool {
     let ran = command.output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success() && said.contains("1 passed"), "{said}");
-    tell(&said);
+    report(&said);
     false
 }
 
@@ -153,7 +153,7 @@ fn kill_everywhere(story: &Story, wanted: &[(&str, &str)]) {
         }
     }
     let mixed = mixed.get();
-    tell(&format!(
+    report(&format!(
         "{}: killed {} times, {mixed} with a part of each text; then {old} old and {new} new",
         story.name,
         hit.len()

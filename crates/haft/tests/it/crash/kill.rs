@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Ends, Story, create, edit, moved_and_edited, notebook, tell, times, write};
+use super::{Ends, Story, create, edit, moved_and_edited, notebook, report, times, write};
 use crate::world::{PATIENCE, World, ended, until};
 
 /// What is slowed down, and by how many microseconds.
@@ -77,7 +77,7 @@ pub fn kill_at_random(story: &Story, ends: &Ends, pace: Pace, count: u32) {
         let is_new = ends.judge_next_start(&world, &told);
         *(if is_new { &mut new } else { &mut old }) += 1;
     }
-    tell(&format!(
+    report(&format!(
         "{} {pace:?}: {temporary} left temporary files; {old} old, {new} new",
         story.name
     ));

@@ -172,7 +172,7 @@ pub fn tree(folder: &Path) -> Tree {
 
 /// Shows what a test went through, in a run that shows output.
 #[expect(clippy::print_stderr, reason = "there is nobody else to tell")]
-pub fn tell(text: &str) {
+pub fn report(text: &str) {
     eprintln!("{text}");
 }
 

@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeSet, fs, os::unix::process::ExitStatusExt as _, path::PathBuf};
 
-use super::{Ends, Story, create, edit, notebook, tell, times, write};
+use super::{Ends, Story, create, edit, notebook, report, times, write};
 use crate::world::World;
 
 /// What can be disturbed: whatever is about files.
@@ -186,7 +186,7 @@ fn spot(world: &World, threads: &[Vec<Traced>], thread: &[Traced], at: usize) ->
 
 /// What a story went through when it was ended at all of its calls.
 #[derive(Default)]
-struct Seen {
+struct StorySummary {
     hit: Vec<String>,
     temporary: usize,
     /// How often only a part of the change was made.
@@ -195,7 +195,7 @@ struct Seen {
     new: u32,
 }
 
-impl Seen {
+impl StorySummary {
     /// Whether it was ended at a call whose line holds this.
     fn holds(&self, (call, part): (&str, &str)) -> bool {
         self.hit.iter().any(|line| name(line) == call && line.contains(part))
@@ -207,7 +207,7 @@ impl Seen {
 pub fn kill_everywhere(story: &Story, wanted: &[(&str, &str)]) -> u32 {
     let ends = story.ends();
     let spots = spots(story);
-    let mut seen = Seen::default();
+    let mut seen = StorySummary::default();
     for spot in &spots {
         (0..times(1)).for_each(|_| kill_at(story, &ends, spot, &mut seen));
     }
@@ -224,7 +224,7 @@ pub fn kill_everywhere(story: &Story, wanted: &[(&str, &str)]) -> u32 {
         }
     }
     let calls: BTreeSet<&str> = seen.hit.iter().map(|line| name(line)).collect();
-    tell(&format!(
+    report(&format!(
         "{}: killed {} times at {calls:?}; {} left temporary files, {} a part of the change; then \
          {} old and {} new",
         story.name,
@@ -241,7 +241,7 @@ pub fn kill_everywhere(story: &Story, wanted: &[(&str, &str)]) -> u32 {
     seen.torn
 }
 
-fn kill_at(story: &Story, ends: &Ends, spot: &Spot, seen: &mut Seen) {
+fn kill_at(story: &Story, ends: &Ends, spot: &Spot, seen: &mut StorySummary) {
     let world = story.world();
     let ended = disturbed(story, &world, spot, &Disturb::Kill);
     let Some(hit) = ended.hit else {

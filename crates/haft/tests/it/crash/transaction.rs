@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use super::{
     Ends, Story, Tree, journals,
     kill::{Pace, kill_at_random},
+    report,
     strace::{Disturb, Spot, TRIES, disturbed, kill_everywhere, spots},
-    tell, times, tree,
+    times, tree,
 };
 use crate::{mcp_client::Client, world::World};
 
@@ -268,7 +269,7 @@ fn undone_in_the_end(story: &Story) {
         assert_eq!(ran.code, Some(0), "{told}: {ran:?}");
         assert!(tree(&world.work()) == ends.before, "{told}: what was undone is made again");
     }
-    tell(&format!(
+    report(&format!(
         "{}: killed at {hit:?}; then {old} old, {between} between, {new} new",
         story.name
     ));

@@ -44,7 +44,7 @@ const FLAGS: [&str; 6] =
 
 /// What each face shows or keeps of one call.
 fn through_every_face(case: &Case) -> Vec<(&'static str, String)> {
-    let mut faces = vec![("tool", filled().tool(case.tool, &case.input, &FLAGS).said())];
+    let mut faces = vec![("tool", filled().tool(case.tool, &case.input, &FLAGS).both_outputs())];
     for face in ["-p", "--line"] {
         let world = filled();
         let call = json!({"name": case.tool, "input": case.input});
@@ -242,7 +242,7 @@ fn an_edit_names_the_encoding_that_it_kept() {
     let edit = json!({"path": "a.txt", "old_text": "open", "new_text": "shut"});
     let ran = world.tool("edit", &edit, &["--mode", "accept-edits"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let said = ran.said();
+    let said = ran.both_outputs();
     assert!(said.contains("written in") && said.contains(", as before"), "{said}");
     let bytes = fs::read(world.work().join("a.txt")).unwrap();
     assert_eq!(bytes, b"caf\xe9 is shut, the na\xefve say\n");
@@ -338,7 +338,7 @@ fn on_a_disk_that_can_share_a_big_file_is_kept_without_being_copied() {
     command.args(["-m", "sh", "-c", &whole, env!("CARGO_BIN_EXE_haft")]).arg(world.work());
     let ran = finish(command, &Input::Nothing);
     assert!(ran.code == Some(0) && ran.out.ends_with("BACK\n"), "{ran:?}");
-    assert!(!ran.said().contains("cannot be undone"), "{ran:?}");
+    assert!(!ran.both_outputs().contains("cannot be undone"), "{ran:?}");
     fs::remove_file(image).unwrap();
 }
 
@@ -373,7 +373,7 @@ fn a_file_that_is_mounted_by_itself_is_not_removed_and_all_stays_as_it_is() {
         let input = json!({"files": [{"path": "a.txt", "content": "new\n"}, mounted]});
         let script = "exec \"$0\" tool edit --mode bypass --input \"$1\"";
         let Some(ran) = with_a_mount(&world, script, &input) else { return };
-        let said = ran.said();
+        let said = ran.both_outputs();
         assert_eq!(ran.code, Some(1), "{said}");
         for part in ["mounted there by itself", done, "put back: 1 file", "Nothing was changed."] {
             assert!(said.contains(part), "{part}: {said}");
@@ -419,7 +419,7 @@ fn a_file_that_is_mounted_by_itself_is_written_in_place_and_taken_back() {
         assert!(parts[1].starts_with("new\nnew\nnew\n"), "{ran:?}");
         assert!(parts[2].starts_with("old\nold\n"), "{ran:?}");
         assert!(parts[3].starts_with("new\n"), "{ran:?}");
-        assert!(!ran.said().contains("of its own now"), "it is still one file: {ran:?}");
+        assert!(!ran.both_outputs().contains("of its own now"), "it is still one file: {ran:?}");
         assert_eq!(world.read("mounted"), "below\n");
         assert_eq!(fs::read_dir(world.state().join("writing")).map_or(0, Iterator::count), 0);
     }
@@ -453,8 +453,8 @@ fn what_is_more_than_is_kept_is_replaced_and_that_is_said_before_and_after() {
         let input = json!({"files": [becomes("small"), becomes("big.log")]});
         let ran = world.tool("edit", &input, &["--mode", "bypass"]);
         assert_eq!(ran.code, Some(1), "{ran:?}");
-        assert!(ran.said().contains("big.log cannot be changed together with"), "{ran:?}");
-        assert!(ran.said().contains(why), "{ran:?}");
+        assert!(ran.both_outputs().contains("big.log cannot be changed together with"), "{ran:?}");
+        assert!(ran.both_outputs().contains(why), "{ran:?}");
         assert_eq!(world.read("small"), "small\n");
         assert_eq!(fs::metadata(world.work().join("big.log")).unwrap().len(), BIG);
     }
@@ -462,9 +462,9 @@ fn what_is_more_than_is_kept_is_replaced_and_that_is_said_before_and_after() {
         world.tool("edit", &json!({"path": "big.log", "delete": true}), &["--mode", "bypass"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     for part in ["big.log cannot be kept for undo: ", why, "Nothing was changed", "a command"] {
-        assert!(ran.said().contains(part), "{part}: {ran:?}");
+        assert!(ran.both_outputs().contains(part), "{part}: {ran:?}");
     }
-    assert!(!ran.said().contains("of its own"), "{ran:?}");
+    assert!(!ran.both_outputs().contains("of its own"), "{ran:?}");
     fs::remove_file(world.work().join("big.log")).unwrap();
 }
 

@@ -148,7 +148,7 @@ fn a_quota_of_nothing_keeps_nothing_and_says_so() {
     let world = World::new();
     world.settings("[output]\nsession_bytes = -1\n");
     let ran = world.run(&["tool", "list"]);
-    assert!(ran.said().contains("output.session_bytes"), "{ran:?}");
+    assert!(ran.both_outputs().contains("output.session_bytes"), "{ran:?}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn a_file_of_the_written_name_comes_first_and_a_bare_one_is_told() {
         assert_eq!(text.contains("is not there and was taken as"), note, "{path}: {text}");
     }
     let read = |path: &str| json!({"name": "read", "input": {"path": path}});
-    let outcomes = world.told(&[read("@a.txt"), read("'d e.txt'")], &[]);
+    let outcomes = world.tool_results(&[read("@a.txt"), read("'d e.txt'")], &[]);
     let all = outcomes.iter().map(text).collect::<String>();
     assert!(all.contains("with") && !all.contains("without"), "{outcomes:?}");
     assert!(all.contains("was taken as \"d e.txt\""), "{outcomes:?}");
@@ -60,7 +60,7 @@ fn what_is_wrong_with_a_path_is_told_where_no_rule_denies_it() {
         .iter()
         .map(|path| json!({"name": "write", "input": {"path": path, "content": "x"}}))
         .collect();
-    let outcomes = world.told(&calls, &[]);
+    let outcomes = world.tool_results(&calls, &[]);
     for meaning in ["not a directory", "too many levels", "file name too long"] {
         let outcome = outcomes.iter().find(|outcome| text(outcome).contains(meaning));
         let outcome = outcome.unwrap_or_else(|| panic!("{meaning}: {outcomes:?}"));

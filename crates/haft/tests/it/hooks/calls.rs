@@ -45,8 +45,8 @@ fn exit_codes_let_through_tell_or_block() {
         let (ran, is_made) = touch(&world, &["--mode", "bypass"]);
         assert_eq!(is_made, made, "{ran:?}");
         let place = world.state().join("settings.toml").display().to_string();
-        assert!(ran.said().contains(&said.replace("SETTINGS", &place)), "{ran:?}");
-        assert_eq!(ran.said().contains("because"), code > 0, "{ran:?}");
+        assert!(ran.both_outputs().contains(&said.replace("SETTINGS", &place)), "{ran:?}");
+        assert_eq!(ran.both_outputs().contains("because"), code > 0, "{ran:?}");
     }
 }
 
@@ -70,7 +70,7 @@ fn an_answer_denies_asks_or_allows_and_no_more_than_it_may() {
         world.settings(&(hook("PreToolUse", "Bash", &prints(answer), "") + &rules(settings)));
         let (ran, is_made) = touch(&world, &["--mode", mode]);
         assert_eq!(is_made, made, "{answer} {settings} {mode}: {ran:?}");
-        assert!(ran.said().contains(said), "{answer} {settings}: {ran:?}");
+        assert!(ran.both_outputs().contains(said), "{answer} {settings}: {ran:?}");
     }
     // Protected places and credentials stay questions.
     world.settings(&hook("PreToolUse", "", &prints(&allow), ""));
@@ -106,7 +106,7 @@ fn a_yes_of_a_hook_is_none_to_what_is_not_known() {
             haft.env("GH_TOKEN", "abcdefghij0123456789");
             let ran = finish(haft, &Input::Nothing);
             assert_eq!(ran.code, Some(1), "{command} {mode}: {ran:?}");
-            assert!(ran.said().contains("no rule allows"), "{command} {mode}: {ran:?}");
+            assert!(ran.both_outputs().contains("no rule allows"), "{command} {mode}: {ran:?}");
             assert!(!world.work().join("made").exists(), "{command}");
         }
     }
@@ -135,7 +135,10 @@ fn a_rewrite_in_either_form_is_judged_anew() {
     let settings = rewrite(json!({"path": "denied", "content": "2"}));
     world.settings(&(settings + "[permissions]\ndeny = ['Edit(denied)']\n"));
     let ran = write(&world);
-    assert!(ran.code == Some(1) && ran.said().contains("the deny rule Edit(denied)"), "{ran:?}");
+    assert!(
+        ran.code == Some(1) && ran.both_outputs().contains("the deny rule Edit(denied)"),
+        "{ran:?}"
+    );
     assert!(!world.work().join("denied").exists());
     // Milliseconds, however few they are.
     let answer =
@@ -232,7 +235,10 @@ fn a_script_for_claude_code_works_unchanged() {
         ("edit", json!({"files": [{"path": "a.txt", "move_to": "b/.env"}]})),
     ] {
         let ran = world.tool(tool, &input, &flags);
-        assert!(ran.code == Some(1) && ran.said().contains("no secrets"), "{tool}: {ran:?}");
+        assert!(
+            ran.code == Some(1) && ran.both_outputs().contains("no secrets"),
+            "{tool}: {ran:?}"
+        );
     }
     assert_eq!(world.read(".env"), "A=1\n");
 }
@@ -280,11 +286,11 @@ fn a_rule_says_which_calls_a_hook_sees() {
         ("curl -s https://example.org", false),
     ] {
         let ran = world.tool("bash", &json!({ "command": command }), &["--mode", "dont-ask"]);
-        assert_eq!(ran.said().contains("seen"), seen, "{command}: {ran:?}");
+        assert_eq!(ran.both_outputs().contains("seen"), seen, "{command}: {ran:?}");
     }
     guard("PowerShell(x)");
     let ran = world.tool("bash", &json!({"command": "make"}), &["--mode", "dont-ask"]);
-    assert!(!ran.said().contains("seen"), "{ran:?}");
+    assert!(!ran.both_outputs().contains("seen"), "{ran:?}");
     // A path is one under each of its names.
     fs::create_dir_all(world.work().join("secret")).unwrap();
     std::os::unix::fs::symlink("secret", world.work().join("link")).unwrap();
@@ -293,10 +299,10 @@ fn a_rule_says_which_calls_a_hook_sees() {
         [("secret/a", true), ("link/a", true), ("./x/../secret/a", true), ("a", false)]
     {
         let ran = world.tool("write", &json!({"path": path, "content": ""}), &["--mode", "bypass"]);
-        assert_eq!(ran.said().contains("seen"), seen, "{path}: {ran:?}");
+        assert_eq!(ran.both_outputs().contains("seen"), seen, "{path}: {ran:?}");
     }
     let ran = world.tool("bash", &json!({"command": "python3 p.py"}), &["--mode", "dont-ask"]);
-    assert!(ran.said().contains("seen"), "{ran:?}");
+    assert!(ran.both_outputs().contains("seen"), "{ran:?}");
 }
 
 #[test]
@@ -328,7 +334,7 @@ fn a_condition_that_can_match_nothing_is_named_and_counts_for_every_call() {
             "Bash" => world.tool("bash", &json!({"command": "ls"}), &[]),
             _ => world.tool("write", &json!({"path": "a", "content": ""}), &["--mode", "bypass"]),
         };
-        assert!(ran.code == Some(1) && ran.said().contains("seen"), "{rule}: {ran:?}");
+        assert!(ran.code == Some(1) && ran.both_outputs().contains("seen"), "{rule}: {ran:?}");
         let place = "settings.toml:3: hooks.PreToolUse: if: ";
         assert!(ran.err.contains(place) && ran.err.contains(why), "{rule}: {ran:?}");
     }
@@ -417,7 +423,7 @@ fn a_matcher_that_means_no_tool_is_told_with_its_place() {
     ] {
         world.settings(&hook("PreToolUse", matcher, "true", ""));
         for arguments in [&["doctor"][..], &["tool", "ls"]] {
-            let said = world.run(arguments).said();
+            let said = world.run(arguments).both_outputs();
             let place = format!("{}:", world.state().join("settings.toml").display());
             let line = said.lines().find(|line| line.contains("matches no tool"));
             assert_eq!(line.is_some(), told, "{matcher}: {said}");
@@ -550,7 +556,7 @@ fn what_a_formatter_made_of_a_change_is_taken_back_with_it() {
         json!({"name": "edit", "input": edit}),
         json!({"name": "write", "input": {"path": "b.txt", "content": "x\n"}}),
     ];
-    let outcomes = world.told(&calls, &["--mode", "bypass"]);
+    let outcomes = world.tool_results(&calls, &["--mode", "bypass"]);
     // In the order in which they ended, whichever that is.
     for name in ["a.txt", "b.txt"] {
         let note = format!("a hook changed it since: {name}");

@@ -240,7 +240,7 @@ async fn an_address_is_asked_where_the_person_named_it() {
         command.env("USER_OF_TEST", "me");
         let ran = finish(command, &Input::Nothing);
         assert_eq!(ran.code, Some(i32::from(refused)), "{status} {body}: {ran:?}");
-        assert_eq!(ran.said().contains("by the server"), refused, "{ran:?}");
+        assert_eq!(ran.both_outputs().contains("by the server"), refused, "{ran:?}");
         let failed = (status, body) != (200, "") && !refused;
         assert_eq!(ran.err.contains("failed"), failed, "{status} {body}: {ran:?}");
         let requests = server.requests();

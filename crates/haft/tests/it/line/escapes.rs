@@ -14,7 +14,7 @@ const HOSTILE_TOML: &str = "ev\\u001b]0;pwn\\u0007il\\u202e";
 
 /// Fails unless the text was told, and nothing of it acts on a terminal.
 fn is_harmless(ran: &Ran) {
-    let said = ran.said();
+    let said = ran.both_outputs();
     assert!(said.contains("pwn"), "not told at all: {ran:?}");
     let raw = said.find(|c: char| is_hidden(c) && !matches!(c, '\n' | '\t'));
     assert_eq!(raw, None, "{said:?}");

@@ -110,7 +110,7 @@ fn a_denied_command_stays_denied_behind_redirects_and_in_scripts() {
         assert!(world.work().join("x").exists(), "{command}");
     }
     let call = json!({"name": "bash", "input": {"command": ">o rm x"}});
-    let outcomes = world.told(&[call], &FLAGS);
+    let outcomes = world.tool_results(&[call], &FLAGS);
     assert_eq!(outcomes[0]["status"], "denied", "{outcomes:?}");
     let outcome = bash(&world, "echo y >rm; cat rm", &[]);
     assert!(outcome["status"] == "done" && text(&outcome).contains('y'), "{outcome}");
@@ -125,7 +125,7 @@ fn the_question_about_a_command_says_where_it_starts_and_for_how_long() {
         bash(json!({"command": "rm -rf *", "cwd": "sub", "timeout_ms": 600_000})),
         bash(json!({"command": "rm -rf *"})),
     ];
-    world.told(&calls, &[]);
+    world.tool_results(&calls, &[]);
     let events = world.events().into_iter().map(|event| serde_json::to_value(event).unwrap());
     let asked: Vec<String> = events
         .filter(|event| event["type"] == "asked")

@@ -103,7 +103,7 @@ fn sessions_jobs_and_terminals_are_held_too() {
     ] {
         let (world, _) = hostile();
         init(&world);
-        let told = world.told(&calls, AUTO);
+        let told = world.tool_results(&calls, AUTO);
         let said: String = told.iter().map(text).collect();
         held(&world, &said);
     }
@@ -253,7 +253,7 @@ fn settings_decide_what_holds() {
     world.file(".haft/settings.toml", "[sandbox]\nlooks = false\nwrite = [\"/\"]\n");
     let ran =
         world.tool("bash", &json!({"command": writes(&outside)}), &["--mode", "auto", "--trust"]);
-    assert!(ran.said().contains("sandbox") && !outside.exists(), "{ran:?}");
+    assert!(ran.both_outputs().contains("sandbox") && !outside.exists(), "{ran:?}");
 }
 
 /// A server of this machine that answers every request alike.
@@ -295,7 +295,7 @@ fn hosts_are_reached_by_name_alone() {
     // In the background, too, for as long as it runs.
     let (world, _) = hostile();
     world.settings(&format!("[sandbox]\nhosts = [\"127.0.0.1:{open}\"]\n"));
-    let told = world.told(
+    let told = world.tool_results(
         &[
             json!({"name": "bash", "input": {"command": format!("sleep 1; {}", fetch(open)), "run_in_background": true}}),
             json!({"name": "job", "input": {"action": "wait", "job_id": "j1"}}),
@@ -375,7 +375,7 @@ fn what_is_protected_is_so_at_any_depth_and_in_sessions_and_jobs() {
         init(&world);
         world.file("sub/.envrc", "1\n");
         world.file("deep.sh", script);
-        let told = world.told(&calls, AUTO);
+        let told = world.tool_results(&calls, AUTO);
         let said: String = told.iter().map(text).collect();
         assert!(said.contains("sub/.envrc was changed"), "{said}");
         assert!(said.contains("a/b/.vscode was made"), "{said}");

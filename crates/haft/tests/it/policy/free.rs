@@ -392,7 +392,7 @@ fn a_question_about_what_only_tells_offers_the_rule_for_it() {
         ("docker rm x", "Bash(docker rm x)"),
     ] {
         let ran = world.tool("bash", &json!({ "command": command }), &["--mode", "ask"]);
-        assert!(ran.said().contains(&format!("--allow '{rule}'")), "{command}: {ran:?}");
+        assert!(ran.both_outputs().contains(&format!("--allow '{rule}'")), "{command}: {ran:?}");
         let ran = why(&world, "ask", command, &["--allow", rule]);
         assert!(ran.out.starts_with("allow: "), "{command}: {ran:?}");
     }

@@ -111,7 +111,7 @@ fn a_command_that_would_end_haft_is_refused_in_every_mode() {
     ];
     let call = |command: &&str| json!({"name": "bash", "input": {"command": command}});
     let calls: Vec<_> = commands.iter().map(call).collect();
-    for (command, told) in commands.iter().zip(world.told(&calls, &["--mode", "bypass"])) {
+    for (command, told) in commands.iter().zip(world.tool_results(&calls, &["--mode", "bypass"])) {
         let told = told.to_string();
         assert!(told.contains("this would end haft"), "{command}: {told}");
         // One way on, and nothing against it.

@@ -48,7 +48,7 @@ fn copies_of_the_systems_passwords_are_asked_about() {
     for path in ["/etc/shadow-", "/etc/gshadow-", "/etc/sudoers.d/x", "/var/backups/shadow.bak"] {
         let ran = world.tool("read", &json!({ "path": path }), &["--mode", "bypass"]);
         assert_eq!(ran.code, Some(1), "{ran:?}");
-        let said = ran.said();
+        let said = ran.both_outputs();
         assert!(said.contains("touches the system's"), "{said}");
     }
 }

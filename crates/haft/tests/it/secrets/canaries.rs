@@ -172,7 +172,7 @@ fn no_call_shows_a_value_or_a_part_of_one() {
     for (name, input) in shows() {
         let world = planted();
         let ran = call(&world, name, &input);
-        seen.extend(leak(&ran.said()).map(|leak| format!("{name} {input}: {leak}")));
+        seen.extend(leak(&ran.both_outputs()).map(|leak| format!("{name} {input}: {leak}")));
         kept(&world, &mut seen);
     }
     assert!(seen.is_empty(), "{}", seen.join("\n"));
@@ -235,7 +235,7 @@ fn record(world: &World, seen: &mut Vec<String>) {
         &["redo"],
     ] {
         let ran = world.run(arguments);
-        seen.extend(leak(&ran.said()).map(|leak| format!("{arguments:?}: {leak}")));
+        seen.extend(leak(&ran.both_outputs()).map(|leak| format!("{arguments:?}: {leak}")));
     }
     kept(world, seen);
 }
@@ -266,7 +266,7 @@ fn no_face_shows_one() {
         let input = if face == "line" { Input::Pipe("go\n/quit\n") } else { Input::Nothing };
         let ran = finish(haft, &input);
         assert_eq!(ran.code, Some(0), "{face}: {ran:?}");
-        seen.extend(leak(&ran.said()).map(|leak| format!("{face}: {leak}")));
+        seen.extend(leak(&ran.both_outputs()).map(|leak| format!("{face}: {leak}")));
         if matches!(face, "stream-json" | "line") {
             assert!(ran.out.contains("{{secret:"), "nothing was hidden: {ran:?}");
         }
@@ -326,13 +326,13 @@ fn what_is_in_the_way_of_undo_is_shown_without_it() {
     let world = planted();
     let flags = ["--mode", "bypass"];
     let (name, input) = edit("config.yaml", "after: 1", "after: 2");
-    let told = world.told(&[json!({"name": name, "input": input})], &flags);
+    let told = world.tool_results(&[json!({"name": name, "input": input})], &flags);
     assert_eq!(told[0]["status"], "done", "{told:?}");
     let now = world.read("config.yaml").replace("last: 2", "last: 3").replace("after: 2", "x: 1");
     world.file("config.yaml", now);
     for arguments in [&["undo"][..], &["undo", "--json"]] {
         let ran = world.run(arguments);
-        assert!(ran.said().contains("config.yaml"), "{ran:?}");
-        assert_eq!(leak(&ran.said()), None, "{ran:?}");
+        assert!(ran.both_outputs().contains("config.yaml"), "{ran:?}");
+        assert_eq!(leak(&ran.both_outputs()), None, "{ran:?}");
     }
 }

@@ -35,7 +35,7 @@ fn shows_none(world: &World, ran: &Ran, bodies: &[String]) {
     let mut said = vec![ran.out.clone(), ran.err.clone()];
     said.extend(bodies.iter().cloned());
     for arguments in [&["session", "list"][..], &["session", "show", &world.only_session()]] {
-        said.push(world.run(arguments).said());
+        said.push(world.run(arguments).both_outputs());
     }
     for value in [NAMED, VARIABLE] {
         for text in &said {
@@ -112,9 +112,12 @@ fn a_tool_that_prints_no_spec_is_told_without_them() {
     }
     for arguments in [&["tool", "list"][..], &["doctor"]] {
         let ran = world.run(arguments);
-        assert!(ran.said().contains("printed no spec"), "{ran:?}");
-        assert!(ran.said().contains("ended with exit code 3: API_TOKEN={{secret:"), "{ran:?}");
-        assert!(!ran.said().contains(&NAMED[..8]), "{ran:?}");
+        assert!(ran.both_outputs().contains("printed no spec"), "{ran:?}");
+        assert!(
+            ran.both_outputs().contains("ended with exit code 3: API_TOKEN={{secret:"),
+            "{ran:?}"
+        );
+        assert!(!ran.both_outputs().contains(&NAMED[..8]), "{ran:?}");
     }
 }
 
@@ -129,7 +132,7 @@ fn calls(world: &World, calls: &[Value], before: usize) -> String {
     let fixed = ["-p", "go", "--mode", "bypass", "--output", "stream-json", "--model", &model];
     let ran = world.run(&[&fixed, flags].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    ran.said()
+    ran.both_outputs()
 }
 
 fn bash(command: &str) -> Value {
@@ -155,7 +158,7 @@ fn what_one_run_saw_the_next_ones_hide_under_the_same_names() {
     let more = format!("echo API_KEY=Other{NAMED}; echo \"{{{{secret:API_KEY_2}}}}\" | wc -c");
     let third = calls(&world, &[bash("cat b.env"), bash(&more)], 5);
     assert!(third.contains("API_KEY={{secret:API_KEY_3}}\\n19"), "{third}");
-    for text in [again, one.said(), third] {
+    for text in [again, one.both_outputs(), third] {
         assert!(!text.contains(NAMED) && !text.contains(VARIABLE), "{text}");
     }
     let shown = world.run(&["session", "show", &id, "--json"]);
@@ -180,7 +183,7 @@ fn a_file_that_is_named_by_one_is_told_of_without_it() {
     let mut all = vec![said];
     for arguments in [&["session", "show", &id][..], &["session", "show", &id, "--json"], &["undo"]]
     {
-        all.push(world.run(arguments).said());
+        all.push(world.run(arguments).both_outputs());
     }
     for text in &all {
         let at = text.find(NAMED);
@@ -213,7 +216,7 @@ fn keys_of_haft_itself_are_given_to_no_command() {
             let given = command.contains("secret:");
             // Where a question would come first, nobody is there to answer it.
             let refused = ["a key of haft itself", "denies what would ask"];
-            let is_refused = refused.iter().any(|text| ran.said().contains(text));
+            let is_refused = refused.iter().any(|text| ran.both_outputs().contains(text));
             assert!(is_refused || !given, "{ran:?}");
             let out = world.work().join("out.txt");
             let written = std::fs::read_to_string(&out).unwrap_or_default();
@@ -236,7 +239,7 @@ fn a_placeholder_does_what_it_says_in_a_here_document() {
         haft.env("GH_TOKEN", VARIABLE);
         let ran = finish(haft, &Input::Nothing);
         assert_eq!(ran.code == Some(0), ran_well, "{ran:?}");
-        assert!(!ran.said().contains("withheld"), "{ran:?}");
+        assert!(!ran.both_outputs().contains("withheld"), "{ran:?}");
         assert_eq!(ran.out.contains("whose end is quoted"), !ran_well, "{ran:?}");
     }
     assert_eq!(world.read("o.txt"), format!("key='{VARIABLE}' \"{VARIABLE}\"\n"));
@@ -255,7 +258,7 @@ fn a_placeholder_that_is_a_text_of_the_file_stays_one() {
             "edits": [{"old_text": old, "new_text": new}]}})
     };
     let read = json!({"name": "read", "input": {"path": "a.txt"}});
-    let outcomes = world.told(
+    let outcomes = world.tool_results(
         &[
             read,
             write(&format!("{shown}more\n")),

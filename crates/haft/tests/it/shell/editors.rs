@@ -20,11 +20,11 @@ fn a_message_that_is_wanted_is_refused_with_what_to_do_and_one_that_is_ready_is_
     std::fs::write(world.root().join("home/.gitconfig"), "[user]\nname = A\nemail = a@b.c\n")
         .unwrap();
     let calls = [bash(REPOSITORY), bash("git commit --amend"), bash(CONFLICT)];
-    let outcomes = world.told(&calls, &["--mode", "bypass"]);
+    let outcomes = world.tool_results(&calls, &["--mode", "bypass"]);
     let told: Vec<String> = outcomes.iter().map(text).collect();
     let [_, amended, continued] = &told[..] else { panic!("{told:?}") };
     assert!(amended.contains("no editor can be used here: give the message with -m"), "{told:?}");
     assert!(continued.contains("taken as it is") && continued.contains("three"), "{told:?}");
     let ran = world.tool("bash", &bash("git commit --amend")["input"], &["--mode", "bypass"]);
-    assert!(ran.said().contains("no editor can be used here"), "{ran:?}");
+    assert!(ran.both_outputs().contains("no editor can be used here"), "{ran:?}");
 }

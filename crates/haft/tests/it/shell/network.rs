@@ -51,16 +51,16 @@ fn quoted(text: &str) -> String {
 }
 
 /// What a command is to be told: nothing, or these words at level N.
-type Wanted = Option<&'static [&'static str]>;
+type ExpectedHint = Option<&'static [&'static str]>;
 
-const MACHINES: Wanted =
+const MACHINES: ExpectedHint =
     Some(&["tried to reach other machines, and connects to none here", "example.org"]);
-const SOMEWHERE: Wanted =
+const SOMEWHERE: ExpectedHint =
     Some(&["tried to reach other machines, and connects to none here", "{\"hosts\":[\"NAME\"]}"]);
-const LOOPBACK: Wanted = Some(&["tried to reach 127.0.0.1, and nothing listened there"]);
+const LOOPBACK: ExpectedHint = Some(&["tried to reach 127.0.0.1, and nothing listened there"]);
 
 /// A program, what it is given, and what is to be said.
-const TABLE: &[(&str, &str, Wanted)] = &[
+const TABLE: &[(&str, &str, ExpectedHint)] = &[
     ("curl", "curl -s http://example.org/x", MACHINES),
     ("curl", "curl -sf http://example.org/x || echo down", MACHINES),
     ("curl", "curl -s http://127.0.0.1:9/", LOOPBACK),
@@ -142,7 +142,7 @@ fn what_succeeds_is_told_once_of_a_session_and_what_fails_each_time() {
     let named =
         |command: &str| json!({"name": "bash", "input": {"command": command, "session": "s"}});
     let fails = "python3 get.py http://example.org/";
-    let told = world.told(
+    let told = world.tool_results(
         &[
             bash("python3 ports.py"),
             bash("python3 ports.py"),
@@ -169,7 +169,7 @@ fn with_server(world: &World, more: &[Value]) -> Vec<String> {
         json!({"name": "job", "input": {"action": "wait", "job_id": "j1", "port": 8123, "timeout_ms": 20_000}}),
     ];
     calls.extend_from_slice(more);
-    world.told(&calls, AUTO).iter().map(text).collect()
+    world.tool_results(&calls, AUTO).iter().map(text).collect()
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn what_the_proxy_refused_is_told_whatever_came_of_the_command() {
     // Of a job at its end.
     let world = World::new();
     world.settings("[sandbox]\nhosts = [\"example.net\"]\n");
-    let told = world.told(
+    let told = world.tool_results(
         &[
             json!({"name": "bash", "input": {"command": "curl -s http://example.org/ > got; true", "run_in_background": true}}),
             json!({"name": "job", "input": {"action": "wait", "job_id": "j1"}}),
@@ -260,7 +260,7 @@ fn what_the_proxy_refused_is_told_whatever_came_of_the_command() {
 fn a_job_says_at_its_end_what_it_tried() {
     let world = World::new();
     files(&world);
-    let told = world.told(
+    let told = world.tool_results(
         &[
             json!({"name": "bash", "input": {"command": "python3 get.py http://example.org/", "run_in_background": true}}),
             json!({"name": "job", "input": {"action": "wait", "job_id": "j1"}}),

@@ -263,7 +263,7 @@ const EVERYDAY: [&str; 25] = [
 fn everyday_commands_of_git_are_neither_asked_nor_put_back() {
     let field = Field::new(Kind::Plain);
     let calls = EVERYDAY.map(|command| json!({"name": "bash", "input": {"command": command}}));
-    let told = field.world.told(&calls, &["--mode", "auto"]);
+    let told = field.world.tool_results(&calls, &["--mode", "auto"]);
     for (command, outcome) in EVERYDAY.iter().zip(&told) {
         let said = text(outcome);
         for word in ["lost", "put back", "needs a yes", "could not be put"] {
@@ -287,7 +287,7 @@ fn what_a_person_let_go_is_not_put_back_and_comes_back_by_undo() {
     let ran = field.world.run_with(&flags, &Input::Pipe("go\ny\n"));
     let empty = git(&field.world, &field.world.work(), &["log", "--all", "--oneline"]);
     assert_eq!(empty, "", "{ran:?}");
-    assert!(ran.said().contains("haft undo brings it back"), "{ran:?}");
+    assert!(ran.both_outputs().contains("haft undo brings it back"), "{ran:?}");
     let undone = field.world.run(&["undo"]);
     assert_eq!(field.state(), before, "{undone:?}");
 }
@@ -389,7 +389,7 @@ fn destroyed_by_a_job(settings: &str) {
         json!({"name": "job", "input": {"action": "wait", "job_id": "j1"}}),
         bash(json!({"command": "git log --oneline"})),
     ];
-    let told = field.world.told(&calls, &["--mode", "auto"]);
+    let told = field.world.tool_results(&calls, &["--mode", "auto"]);
     assert_eq!(field.state(), before, "{told:?}");
     // With a call, or with the job's end where nobody was at it.
     let said: String = told.iter().map(text).collect();

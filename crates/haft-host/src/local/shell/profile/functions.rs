@@ -64,7 +64,7 @@ const NEEDS: &[(&str, &[&[u8]])] = &[
 
 /// A variable that is not exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kept<'a> {
+pub(super) struct ShellVariable<'a> {
     pub(super) name: &'a str,
     /// What makes it, as `declare -p` says it.
     pub(super) text: &'a [u8],
@@ -72,7 +72,7 @@ pub(super) struct Kept<'a> {
     pub(super) is_secret: bool,
 }
 
-impl Kept<'_> {
+impl ShellVariable<'_> {
     /// Adds what makes it anew where the command was not given one of that name; that it cannot be
     /// changed is left out, since a command that does not know of it may well set it.
     fn make(&self, text: &mut Vec<u8>) {
@@ -99,7 +99,10 @@ pub(super) struct Functions {
 impl Functions {
     /// Those of a report; none where there are none, or no such file can be made. And the names of
     /// variables that they use and do not get.
-    pub(super) fn of(report: &Report<'_>, variables: Vec<Kept<'_>>) -> (Option<Self>, Vec<String>) {
+    pub(super) fn of(
+        report: &Report<'_>,
+        variables: Vec<ShellVariable<'_>>,
+    ) -> (Option<Self>, Vec<String>) {
         let Some((text, withheld)) = text(report, variables) else { return Default::default() };
         (Self::file(&text).ok(), withheld)
     }
@@ -124,7 +127,7 @@ impl Functions {
 
 /// What makes them all anew, with the variables that they name, and the names of those that are
 /// secret; none where there are none.
-fn text(report: &Report<'_>, variables: Vec<Kept<'_>>) -> Option<(Vec<u8>, Vec<String>)> {
+fn text(report: &Report<'_>, variables: Vec<ShellVariable<'_>>) -> Option<(Vec<u8>, Vec<String>)> {
     let aliases: Vec<_> = (report.aliases.iter())
         .filter(|(name, _)| !RESERVED.contains(name) && !ASKING.contains(name))
         .collect();

@@ -33,7 +33,7 @@ mod report;
 mod values;
 
 use self::{
-    functions::{Functions, Kept},
+    functions::{Functions, ShellVariable},
     report::Report,
 };
 
@@ -81,7 +81,7 @@ impl Profile {
         self.functions.as_ref().map(Functions::path)
     }
 
-    fn tell(&self, secrets: &Secrets) {
+    fn share_secrets(&self, secrets: &Secrets) {
         let values = self.values.iter();
         secrets.add_variables(values.map(|(name, value)| (name.as_str(), value.as_str())));
     }
@@ -106,14 +106,14 @@ impl StartUp {
 
     /// Has these know the values of secrets that it sets: now those that its files show, and with the
     /// first command that wants it whatever they come to.
-    pub(in crate::local) fn tell(&self, home: &HostPath, secrets: &Arc<Secrets>) {
+    pub(in crate::local) fn share_secrets_with(&self, home: &HostPath, secrets: &Arc<Secrets>) {
         let home = Path::new(std::ffi::OsStr::from_bytes(home.as_bytes()));
         if let Ok(Some((kind, _))) = shell_of(home) {
             values::learn(kind.files(home), home, secrets);
         }
         let mut hiders = self.hiders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(profile) = self.profile.get() {
-            profile.tell(secrets);
+            profile.share_secrets(secrets);
         }
         hiders.retain(|hider| hider.strong_count() > 0);
         hiders.push(Arc::downgrade(secrets));
@@ -122,7 +122,7 @@ impl StartUp {
     /// Tells all who hide them what it set.
     fn told_to_all(&self, profile: &Profile) {
         let hiders = self.hiders.lock().unwrap_or_else(PoisonError::into_inner);
-        hiders.iter().filter_map(Weak::upgrade).for_each(|secrets| profile.tell(&secrets));
+        hiders.iter().filter_map(Weak::upgrade).for_each(|secrets| profile.share_secrets(&secrets));
     }
 
     /// What was read; none while nothing was.
@@ -136,7 +136,7 @@ impl StartUp {
     }
 
     /// What is to be told of it, once.
-    pub(super) fn told(&self) -> Option<String> {
+    pub(super) fn take_notice(&self) -> Option<String> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -346,8 +346,8 @@ fn is_own(name: &str) -> bool {
 
 /// The variables that are not exported and that functions may have: what makes each anew, and whether
 /// it holds a secret.
-fn kept<'a>(report: &Report<'a>, secrets: &Withheld) -> Vec<Kept<'a>> {
-    let mut all: Vec<Kept<'a>> = Vec::new();
+fn kept<'a>(report: &Report<'a>, secrets: &Withheld) -> Vec<ShellVariable<'a>> {
+    let mut all: Vec<ShellVariable<'a>> = Vec::new();
     for (name, text) in &report.kept {
         let Ok(shown) = str::from_utf8(name) else { continue };
         if let Some(name) = shown.strip_suffix('[') {
@@ -359,7 +359,7 @@ fn kept<'a>(report: &Report<'a>, secrets: &Withheld) -> Vec<Kept<'a>> {
                     is_secret && !secrets.let_through.iter().any(|let_in| let_in == name);
             }
         } else if !is_own(shown) && !among(BASHS, shown) && env::var_os(shown).is_none() {
-            all.push(Kept { name: shown, text, is_secret: false });
+            all.push(ShellVariable { name: shown, text, is_secret: false });
         }
     }
     all

@@ -109,7 +109,7 @@ impl Process {
     }
 
     /// Its id and the beginning of its command line.
-    pub(super) fn told(self) -> (u32, String) {
+    pub(super) fn describe(self) -> (u32, String) {
         let mut line = self.line(LINE_LIMIT);
         if line.is_empty() {
             line = read(self.pid, "comm", LINE_LIMIT).unwrap_or_default();
@@ -180,7 +180,7 @@ pub(in crate::local::shell) fn beside(command: u32) -> Vec<(u32, String)> {
             || Some(process.pid) == first
             || (inside && process.number() == Some(2))
     };
-    below.iter().filter(|process| !own(process)).map(|process| process.told()).collect()
+    below.iter().filter(|process| !own(process)).map(|process| process.describe()).collect()
 }
 
 /// The living processes below this one, parents before children; those of which `pass` is true,

@@ -191,7 +191,7 @@ impl Supervisor {
     }
 
     /// Takes a request where nobody could be split off who does.
-    fn take_request(&self, haft: BorrowedFd<'_>) -> io::Result<Taken> {
+    fn take_request(&self, haft: BorrowedFd<'_>) -> io::Result<Accepted> {
         loop {
             ready(&[(haft, PollFlags::IN)], &self.signals, None);
             match receive(haft, false) {
@@ -247,10 +247,10 @@ fn passing(error: &io::Error) -> bool {
 
 /// A connection to haft, and the descriptors of a program where they come with it; none when whoever sends
 /// them is gone.
-type Taken = Option<(UnixStream, Option<Stdio>)>;
+type Accepted = Option<(UnixStream, Option<Stdio>)>;
 
 /// Takes what [`Taken`] says.
-fn receive(from: BorrowedFd<'_>, wait: bool) -> io::Result<Taken> {
+fn receive(from: BorrowedFd<'_>, wait: bool) -> io::Result<Accepted> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];

@@ -27,7 +27,7 @@ use super::{
     signals::Signals,
     spawn::{Group, Leader, Refused, Started, Stdio},
 };
-use crate::local::shell::supervisor_protocol::{Order, Said, Told};
+use crate::local::shell::supervisor_protocol::{MonitorEvent, MonitorRequest, Order};
 
 /// How long what was told to end may take before it is killed.
 const GRACE: Duration = Duration::from_millis(500);
@@ -84,7 +84,7 @@ pub(super) fn keep(
         Ok(started) => started,
         Err(Refused(code, why)) => {
             // Who does not listen any more has changed their mind.
-            let _ = Told::Failed(code, why).send(&mut control);
+            let _ = MonitorEvent::Failed(code, why).send(&mut control);
             return Ok(());
         }
     };
@@ -106,9 +106,9 @@ pub(super) fn keep(
         refusing: Refusing::new(listener, tried),
     };
     let number = |pid: Pid| pid.as_raw_pid().cast_unsigned();
-    keeper.tell_soon(&Told::Started(number(leader), first.map_or(0, number)));
+    keeper.tell_soon(&MonitorEvent::Started(number(leader), first.map_or(0, number)));
     if let Some(tried) = keeper.refusing.at_start() {
-        keeper.tell_soon(&Told::Tried(tried));
+        keeper.tell_soon(&MonitorEvent::Tried(tried));
     }
     keeper.tell_now();
     keeper.run();
@@ -135,18 +135,18 @@ impl Keeper<'_> {
             self.wait(limit);
         }
         let stopped = std::mem::take(&mut self.stopped);
-        self.tell(&Told::Gone(stopped));
+        self.tell(&MonitorEvent::Gone(stopped));
     }
 
     /// Says something to haft, if that is still there. Its side has room for all that is ever
     /// said to it.
-    fn tell(&mut self, told: &Told) {
+    fn tell(&mut self, told: &MonitorEvent) {
         self.tell_soon(told);
         self.tell_now();
     }
 
     /// Says it with what is said next, so that haft wakes once for both.
-    fn tell_soon(&mut self, told: &Told) {
+    fn tell_soon(&mut self, told: &MonitorEvent) {
         self.heard &= told.send(&mut self.unsaid).is_ok();
     }
 
@@ -162,9 +162,9 @@ impl Keeper<'_> {
                 Ok(Some((pid, status))) if self.leader == Some(pid) => {
                     self.leader = None;
                     if let Some(tried) = self.refusing.at_end() {
-                        self.tell_soon(&Told::Tried(tried));
+                        self.tell_soon(&MonitorEvent::Tried(tried));
                     }
-                    self.tell_soon(&Told::Exited(status.as_raw()));
+                    self.tell_soon(&MonitorEvent::Exited(status.as_raw()));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => {
@@ -197,7 +197,9 @@ impl Keeper<'_> {
         if !self.given_up {
             self.given_up = true;
             let left = descendants(getpid(), |_| false);
-            self.tell(&Told::Stuck(left.iter().map(|process| process.told()).collect()));
+            self.tell(&MonitorEvent::Stuck(
+                left.iter().map(|process| process.describe()).collect(),
+            ));
         }
         Some(SELDOM)
     }
@@ -211,10 +213,10 @@ impl Keeper<'_> {
             return self.press();
         }
         if others.is_empty() {
-            let kept = kept.iter().map(|process| process.told()).collect();
+            let kept = kept.iter().map(|process| process.describe()).collect();
             let stopped = std::mem::take(&mut self.stopped);
             (self.order, self.asked, self.spared) = (None, false, Spared::default());
-            self.tell(&Told::Kept(stopped, kept));
+            self.tell(&MonitorEvent::Kept(stopped, kept));
             return None;
         }
         if !self.asked {
@@ -234,7 +236,7 @@ impl Keeper<'_> {
         let is_first = |process: &Process| first.is_some_and(|first| first.is(*process));
         for process in processes.iter().filter(|process| !is_first(process)) {
             if named {
-                self.stopped.push(process.told());
+                self.stopped.push(process.describe());
             }
             process.signal(Signal::TERM);
             // A stopped process takes a signal only when it goes on.
@@ -252,7 +254,7 @@ impl Keeper<'_> {
         let [said, wanted] = ready(&[haft, wanted], self.signals, limit);
         if wanted && let Some(tried) = self.refusing.refuse() {
             // Before it goes on: what it does next may be waited for.
-            self.tell(&Told::Tried(tried));
+            self.tell(&MonitorEvent::Tried(tried));
             self.refusing.answer();
         }
         if said {
@@ -270,13 +272,13 @@ impl Keeper<'_> {
             }
             Ok(length) => {
                 self.received.extend_from_slice(&bytes[..length]);
-                while let Some(said) = Said::take(&mut self.received) {
+                while let Some(said) = MonitorRequest::take(&mut self.received) {
                     match said {
-                        Said::Order(order) => self.obey(order),
-                        Said::Sparing(names) => self.spared = Spared::of(names),
-                        Said::Heard => {
+                        MonitorRequest::Order(order) => self.obey(order),
+                        MonitorRequest::Sparing(names) => self.spared = Spared::of(names),
+                        MonitorRequest::Heard => {
                             if let Some(tried) = self.refusing.heard() {
-                                self.tell(&Told::Tried(tried));
+                                self.tell(&MonitorEvent::Tried(tried));
                             }
                         }
                     }

@@ -23,7 +23,7 @@ use haft_types::{HostPath, Stream};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::{FILE, Refusal, TIME, Task, Told, pages};
+use super::{FILE, PdfItem, Refusal, TIME, Task, pages};
 
 /// Bytes of the stack that a document is read on.
 const STACK: usize = 32 * 1024 * 1024;
@@ -78,7 +78,7 @@ impl PdfReader {
         bytes: Bytes,
         task: Task,
         turn: OwnedSemaphorePermit,
-    ) -> io::Result<BoxStream<'static, Told>> {
+    ) -> io::Result<BoxStream<'static, PdfItem>> {
         match self {
             Self::Inside => inside(bytes, task, turn),
             Self::Apart { host, program } => apart(&**host, program, bytes, task, turn).await,
@@ -91,7 +91,7 @@ fn inside(
     bytes: Bytes,
     task: Task,
     turn: OwnedSemaphorePermit,
-) -> io::Result<BoxStream<'static, Told>> {
+) -> io::Result<BoxStream<'static, PdfItem>> {
     // What is told is bounded by what is wanted.
     let (sender, receiver) = mpsc::unbounded_channel();
     let (stop, until) = (CancellationToken::new(), Instant::now() + TIME);
@@ -99,12 +99,13 @@ fn inside(
     let work = move || {
         let is_over = || stop.is_cancelled() || Instant::now() >= until;
         let mut tell = |told| sender.send(told).map_err(|_| io::ErrorKind::BrokenPipe.into());
-        let read =
-            catch_unwind(AssertUnwindSafe(|| pages::tell(&bytes, &task, &mut tell, &is_over)));
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            pages::read_pages(&bytes, &task, &mut tell, &is_over)
+        }));
         drop(turn);
         if read.is_err() && !is_over() {
             // Nobody waits for it after a cancellation.
-            drop(tell(Told::Broke(said(
+            drop(tell(PdfItem::Broke(said(
                 &Exit { code: Some(BROKE.into()), ..Exit::default() },
                 "",
             ))));
@@ -124,7 +125,7 @@ async fn apart(
     bytes: Bytes,
     task: Task,
     turn: OwnedSemaphorePermit,
-) -> io::Result<BoxStream<'static, Told>> {
+) -> io::Result<BoxStream<'static, PdfItem>> {
     let shell = host.shell().ok_or(io::ErrorKind::Unsupported)?;
     let mut line = serde_json::to_vec(&task)?;
     line.push(b'\n');
@@ -154,12 +155,12 @@ struct Heard {
     turn: OwnedSemaphorePermit,
     /// What is not complete yet.
     pieces: BytesMut,
-    told: VecDeque<Told>,
+    told: VecDeque<PdfItem>,
     over: bool,
 }
 
 impl Heard {
-    async fn next(&mut self, complaint: &mut Vec<u8>) -> Option<Told> {
+    async fn next(&mut self, complaint: &mut Vec<u8>) -> Option<PdfItem> {
         loop {
             if let Some(told) = self.told.pop_front() {
                 return Some(told);
@@ -185,7 +186,7 @@ impl Heard {
 
     fn over(&mut self, why: String) {
         self.over = true;
-        self.told.push_back(Told::Broke(why));
+        self.told.push_back(PdfItem::Broke(why));
     }
 
     fn hear(&mut self, bytes: &[u8]) {
@@ -241,7 +242,7 @@ pub fn read_pdf(input: impl Read, mut output: impl Write + Send) -> io::Result<u
             output.write_all(&written(&told))?;
             output.flush()
         };
-        catch_unwind(AssertUnwindSafe(|| pages::tell(&bytes, &task, &mut tell, &|| false)))
+        catch_unwind(AssertUnwindSafe(|| pages::read_pages(&bytes, &task, &mut tell, &|| false)))
     };
     let read = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("pdf".into()).stack_size(STACK);
@@ -263,21 +264,23 @@ const BROKEN: u8 = b'b';
 const HEAD: usize = 5;
 
 /// A piece as it goes through the pipe.
-fn written(told: &Told) -> Vec<u8> {
+fn written(told: &PdfItem) -> Vec<u8> {
     let (kind, body) = match told {
-        Told::Total(total) => (TOTAL, Bytes::copy_from_slice(&total.to_be_bytes())),
-        Told::Picture(bytes) => (PICTURE, bytes.clone()),
-        Told::Page(text) => (PAGE, Bytes::copy_from_slice(text.as_bytes())),
-        Told::Refused(refusal) => (REFUSED, serde_json::to_vec(refusal).unwrap_or_default().into()),
-        Told::Done => (DONE, Bytes::new()),
-        Told::Broke(why) => (BROKEN, Bytes::copy_from_slice(why.as_bytes())),
+        PdfItem::Total(total) => (TOTAL, Bytes::copy_from_slice(&total.to_be_bytes())),
+        PdfItem::Picture(bytes) => (PICTURE, bytes.clone()),
+        PdfItem::Page(text) => (PAGE, Bytes::copy_from_slice(text.as_bytes())),
+        PdfItem::Refused(refusal) => {
+            (REFUSED, serde_json::to_vec(refusal).unwrap_or_default().into())
+        }
+        PdfItem::Done => (DONE, Bytes::new()),
+        PdfItem::Broke(why) => (BROKEN, Bytes::copy_from_slice(why.as_bytes())),
     };
     let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
     [&[kind][..], &len.to_be_bytes(), &body].concat()
 }
 
 /// The first piece of what came through the pipe; none while it is not whole.
-fn piece(from: &mut BytesMut) -> Result<Option<Told>, ()> {
+fn piece(from: &mut BytesMut) -> Result<Option<PdfItem>, ()> {
     let Some((&[kind, ref len @ ..], _)) = from.split_first_chunk::<HEAD>() else {
         return Ok(None);
     };
@@ -292,12 +295,12 @@ fn piece(from: &mut BytesMut) -> Result<Option<Told>, ()> {
     let body = from.split_to(len).freeze();
     let text = |body: &[u8]| String::from_utf8_lossy(body).into_owned();
     Ok(Some(match kind {
-        TOTAL => Told::Total(u64::from_be_bytes((*body).try_into().map_err(|_| ())?)),
-        PICTURE => Told::Picture(body),
-        PAGE => Told::Page(text(&body)),
-        REFUSED => Told::Refused(serde_json::from_slice::<Refusal>(&body).map_err(|_| ())?),
-        DONE => Told::Done,
-        BROKEN => Told::Broke(text(&body)),
+        TOTAL => PdfItem::Total(u64::from_be_bytes((*body).try_into().map_err(|_| ())?)),
+        PICTURE => PdfItem::Picture(body),
+        PAGE => PdfItem::Page(text(&body)),
+        REFUSED => PdfItem::Refused(serde_json::from_slice::<Refusal>(&body).map_err(|_| ())?),
+        DONE => PdfItem::Done,
+        BROKEN => PdfItem::Broke(text(&body)),
         _ => return Err(()),
     }))
 }
@@ -309,13 +312,13 @@ mod tests {
     #[test]
     fn pieces_come_through_the_pipe_as_they_were_however_it_is_cut() {
         let all = [
-            Told::Total(u64::MAX),
-            Told::Picture(Bytes::from_static(&[0, 255, 13])),
-            Told::Page("p\u{e4}ge\n".to_owned()),
-            Told::Page(String::new()),
-            Told::Refused(Refusal::Password),
-            Told::Broke("why".to_owned()),
-            Told::Done,
+            PdfItem::Total(u64::MAX),
+            PdfItem::Picture(Bytes::from_static(&[0, 255, 13])),
+            PdfItem::Page("p\u{e4}ge\n".to_owned()),
+            PdfItem::Page(String::new()),
+            PdfItem::Refused(Refusal::Password),
+            PdfItem::Broke("why".to_owned()),
+            PdfItem::Done,
         ];
         let bytes: Vec<u8> = all.iter().flat_map(written).collect();
         for size in 1..bytes.len() {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{Picture, Rendered, Wanted, damaged};
+use super::{PartRange, Picture, Rendered, damaged};
 
 pub use self::isolated::{PdfReader, read_pdf};
 
@@ -42,7 +42,7 @@ static DOCUMENTS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Task {
     /// The pages.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: PartRange,
     /// Whether pictures are wanted of pages that have text.
     pub(crate) pictures: bool,
     /// Whether the model sees pictures.
@@ -51,7 +51,7 @@ pub(crate) struct Task {
 
 /// What the reading of a document tells, in this order; a page comes after its picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+enum PdfItem {
     /// How many pages there are.
     Total(u64),
     /// A picture of the page that comes next.
@@ -131,8 +131,8 @@ pub(crate) async fn render(
             Err(_) => {
                 break Some(format!("it takes more than {} seconds to read", TIME.as_secs()));
             }
-            Ok(Some(Told::Done)) => break None,
-            Ok(Some(Told::Broke(why))) => break Some(why),
+            Ok(Some(PdfItem::Done)) => break None,
+            Ok(Some(PdfItem::Broke(why))) => break Some(why),
             Ok(None) => break Some("its reading ended early".to_owned()),
             Ok(Some(told)) => pages.take(told)?,
         }
@@ -160,23 +160,23 @@ fn has_end(bytes: &[u8]) -> bool {
 /// The pages that were told so far.
 struct Pages<'a> {
     shown: &'a str,
-    wanted: Wanted,
+    wanted: PartRange,
     rendered: Option<Rendered>,
     picture: Option<Bytes>,
 }
 
 impl Pages<'_> {
-    fn take(&mut self, told: Told) -> Result<(), ToolError> {
+    fn take(&mut self, told: PdfItem) -> Result<(), ToolError> {
         match (told, &mut self.rendered) {
-            (Told::Refused(refusal), _) => return Err(refusal.error(self.shown)),
-            (Told::Total(total), None) => {
+            (PdfItem::Refused(refusal), _) => return Err(refusal.error(self.shown)),
+            (PdfItem::Total(total), None) => {
                 let rendered = pages::begun(total, self.wanted, self.shown)?;
                 self.rendered = Some(rendered);
             }
-            (Told::Picture(bytes), Some(rendered)) if rendered.pictures.len() < PICTURES => {
+            (PdfItem::Picture(bytes), Some(rendered)) if rendered.pictures.len() < PICTURES => {
                 self.picture = Some(bytes);
             }
-            (Told::Page(text), Some(rendered)) => {
+            (PdfItem::Page(text), Some(rendered)) => {
                 let name = format!("page {}", rendered.first + rendered.count);
                 let picture = self.picture.take().map(|bytes| Picture { name, bytes });
                 rendered.take(&text, picture.into_iter().collect(), self.wanted);

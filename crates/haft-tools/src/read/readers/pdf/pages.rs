@@ -21,7 +21,7 @@ use hayro::{
 use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, interpret_page};
 use image::{ExtendedColorType, ImageEncoder as _, codecs::png};
 
-use super::{PICTURES, Refusal, Rendered, Task, Told, Wanted, text::Text};
+use super::{PICTURES, PartRange, PdfItem, Refusal, Rendered, Task, text::Text};
 
 /// Most bytes of one unpacked stream.
 const STREAM: u64 = 128 * 1024 * 1024;
@@ -38,26 +38,26 @@ const SCANNED: usize = 8;
 ///
 /// # Errors
 /// When that is past the end.
-pub(super) fn begun(total: u64, wanted: Wanted, shown: &str) -> Result<Rendered, ToolError> {
+pub(super) fn begun(total: u64, wanted: PartRange, shown: &str) -> Result<Rendered, ToolError> {
     Rendered::new("PDF document", ("page", "pages"), total, wanted, shown)
 }
 
 /// Tells the wanted pages of a document, until `is_over`.
 ///
 /// What is over in the middle of a page ends by a panic: there is no other way out of it.
-pub(super) fn tell(
+pub(super) fn read_pages(
     bytes: &Bytes,
     task: &Task,
-    tell: &mut dyn FnMut(Told) -> io::Result<()>,
+    tell: &mut dyn FnMut(PdfItem) -> io::Result<()>,
     is_over: &dyn Fn() -> bool,
 ) -> io::Result<()> {
     if expands(bytes) {
-        return tell(Told::Refused(Refusal::Expands));
+        return tell(PdfItem::Refused(Refusal::Expands));
     }
     let document = match Pdf::new(Arc::new(bytes.clone())) {
         Ok(document) => document,
         Err(error) => {
-            return tell(Told::Refused(match error {
+            return tell(PdfItem::Refused(match error {
                 LoadPdfError::Decryption(DecryptionError::PasswordProtected) => Refusal::Password,
                 LoadPdfError::Decryption(_) => Refusal::Encryption,
                 LoadPdfError::Invalid => Refusal::Nonsense,
@@ -66,9 +66,9 @@ pub(super) fn tell(
     };
     let all = document.pages();
     let total = all.len() as u64;
-    tell(Told::Total(total))?;
+    tell(PdfItem::Total(total))?;
     // Counted here as it is there; what is past the end is said there.
-    let Ok(mut done) = begun(total, task.wanted, "") else { return tell(Told::Done) };
+    let Ok(mut done) = begun(total, task.wanted, "") else { return tell(PdfItem::Done) };
     let (cache, interpreter) = (RenderCache::new(), InterpreterCache::new());
     let mut drawings = 0;
     while let Some(next) = done.next(task.wanted) {
@@ -91,11 +91,11 @@ pub(super) fn tell(
         done.take(&said, Vec::new(), task.wanted);
         if let Some(drawing) = drawing {
             drawings += 1;
-            tell(Told::Picture(drawing))?;
+            tell(PdfItem::Picture(drawing))?;
         }
-        tell(Told::Page(said))?;
+        tell(PdfItem::Page(said))?;
     }
-    tell(Told::Done)
+    tell(PdfItem::Done)
 }
 
 /// What is told in the place of characters that mean nothing, and whether the model sees the page
