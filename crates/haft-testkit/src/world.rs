@@ -190,6 +190,7 @@ impl World {
             place: Arc::new(place),
             host: host.clone(),
             agent: AgentPath::default(),
+            mode: None,
         });
         Self { host, root, session, dispatcher, recorder, folder: None }
     }

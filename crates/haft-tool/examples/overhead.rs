@@ -92,6 +92,7 @@ fn dispatcher(root: HostPath) -> Dispatcher {
         place: Arc::new(place),
         host: Arc::new(host),
         agent: AgentPath::default(),
+        mode: None,
     }
 }
 

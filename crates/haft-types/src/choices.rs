@@ -35,6 +35,24 @@ impl Mode {
     pub const ALL: [Self; 6] =
         [Self::Ask, Self::AcceptEdits, Self::Plan, Self::Auto, Self::DontAsk, Self::Bypass];
 
+    /// The one of two modes in which less goes on.
+    #[must_use]
+    pub const fn narrower(self, other: Self) -> Self {
+        if self.width() <= other.width() { self } else { other }
+    }
+
+    /// How much goes on in it, beside the others.
+    const fn width(self) -> u8 {
+        match self {
+            Self::Plan => 0,
+            Self::DontAsk => 1,
+            Self::Ask => 2,
+            Self::AcceptEdits => 3,
+            Self::Auto => 4,
+            Self::Bypass => 5,
+        }
+    }
+
     /// Its name, as settings and the command line write it.
     pub const fn name(self) -> &'static str {
         match self {

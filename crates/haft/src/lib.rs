@@ -8,12 +8,22 @@
 mod app;
 mod cli;
 mod faces;
+mod plain;
 mod runner;
 mod undo;
 
 use std::process::ExitCode;
 
-pub use self::runner::Runner;
+pub use self::{
+    app::{
+        agent::AgentBuilder,
+        base::Base,
+        problem::{Problem, Problems},
+        session::{Core, Extensions, MakeService, Resumed, SessionBuilder, SessionChoice},
+    },
+    cli::{Common, exit::Failure},
+    runner::Runner,
+};
 
 /// Runs haft with the arguments of this process; gives its exit code: 0 fine, 1 the run failed,
 /// 2 the call was wrong.

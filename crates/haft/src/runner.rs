@@ -13,25 +13,33 @@
 //! }
 //! ```
 
-use std::{ffi::OsString, io::IsTerminal as _, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    ffi::OsString,
+    io::IsTerminal as _,
+    process::ExitCode,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use clap::{Args as _, FromArgMatches as _, Parser as _};
-use haft_tool::{AnyTool, Tool};
+use haft_tool::Tool;
 
 use crate::{
-    app::{agent, reexec},
+    app::{
+        agent, reexec,
+        session::{Core, Extensions},
+    },
     cli::{
         Cli, Command, Start, Tool as Called, arguments,
         exit::{self, Ending, Failure},
     },
-    faces::{demo, doctor, line, mcp, print, session, tool, trust, why},
-    undo,
+    faces::{demo, doctor, line, mcp, print, session, tool, trust, undo, why},
 };
 
 /// Builds and runs the program.
 #[derive(Clone, Default)]
 pub struct Runner {
-    tools: Vec<Arc<dyn AnyTool>>,
+    extensions: Extensions,
 }
 
 impl Runner {
@@ -43,7 +51,20 @@ impl Runner {
     /// Adds a tool; a built-in one of the same name is taken first.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
-        self.tools.push(Arc::new(tool));
+        self.extensions.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Adds a service that each session gets, for tools to ask for by [`Cx::service`]. `make` gets the
+    /// session weakly: no service keeps the session alive that holds it.
+    ///
+    /// [`Cx::service`]: haft_tool::Cx::service
+    #[must_use]
+    pub fn service<T: ?Sized + Send + Sync + 'static>(
+        mut self,
+        make: impl Fn(Weak<Core>) -> Arc<T> + Send + Sync + 'static,
+    ) -> Self {
+        self.extensions.service(make);
         self
     }
 
@@ -107,14 +128,20 @@ impl Runner {
                     match command {
                         None => Box::pin(self.start(cli.start)).await,
                         Some(Command::Demo(arguments)) => demo::run(&arguments).await,
-                        Some(Command::Tool(arguments)) => tool::run(&arguments, &self.tools).await,
-                        Some(Command::Why(arguments)) => why::run(&arguments, &self.tools).await,
-                        Some(Command::Mcp(arguments)) => mcp::run(&arguments, &self.tools).await,
+                        Some(Command::Tool(arguments)) => {
+                            tool::run(&arguments, &self.extensions).await
+                        }
+                        Some(Command::Why(arguments)) => {
+                            why::run(&arguments, &self.extensions).await
+                        }
+                        Some(Command::Mcp(arguments)) => {
+                            mcp::run(&arguments, &self.extensions).await
+                        }
                         Some(Command::Undo(arguments)) => undo::undo(&arguments).await,
                         Some(Command::Redo(arguments)) => undo::redo(&arguments).await,
                         Some(Command::Doctor(arguments)) => doctor::run(&arguments).await,
                         Some(Command::Debug(arguments)) => {
-                            doctor::debug(&arguments, &self.tools).await
+                            doctor::debug(&arguments, &self.extensions).await
                         }
                         Some(Command::Session(_) | Command::Trust(_)) => Ok(()),
                     }
@@ -129,14 +156,14 @@ impl Runner {
 
     async fn start(&self, start: Start) -> Ending {
         if start.print.is_some() {
-            return Box::pin(print::run(&start, &self.tools)).await;
+            return Box::pin(print::run(&start, &self.extensions)).await;
         }
         if let Some(text) = start.prompt.as_deref().and_then(arguments::no_command) {
             return Err(Failure::Usage(text));
         }
         let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         if start.line || terminal {
-            return Box::pin(line::run(&start, &self.tools)).await;
+            return Box::pin(line::run(&start, &self.extensions)).await;
         }
         Err(Failure::Usage(
             "there is no terminal here: use `haft -p PROMPT` for one run, or `haft --line` for \

@@ -10,6 +10,7 @@ mod filters;
 mod imports;
 mod licences;
 mod lists;
+mod mute;
 mod names;
 mod sizes;
 mod source;
@@ -45,6 +46,7 @@ const RULES: &[Rule] = &[
     Rule { name: "documents", check: documents::check },
     Rule { name: "words", check: words::check },
     Rule { name: "vague-names", check: names::check },
+    Rule { name: "mute", check: mute::check },
     Rule { name: "test-filters", check: filters::check },
 ];
 

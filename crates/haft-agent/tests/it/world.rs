@@ -256,6 +256,7 @@ impl World {
             place: Arc::new(place()),
             host: Arc::new(host),
             agent: AgentPath::default(),
+            mode: None,
         });
         let feed = bus.subscribe();
         Self { home, id, bus, syncer, dispatcher, journal, feed }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{progress::Live, question_time::Asking};
 use crate::{
-    Conversation, Dispatcher, RecordError, Room, Session, Stay,
+    Conversation, Dispatcher, Permissions, RecordError, Room, Session, Stay,
     changes::recorder::Keeper,
     session::{
         network::{self, Network},
@@ -120,6 +120,11 @@ impl Cx {
     /// built without one. See [`Services::required`](crate::Services::required) for an error that names it.
     pub fn service<T: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.session().services.get()
+    }
+
+    /// What this call is judged by.
+    pub fn permissions(&self) -> Arc<Permissions> {
+        self.dispatcher.permissions()
     }
 
     /// State of this agent's conversation.

@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use haft_host::Host;
-use haft_policy::{Part, Ruling, Script, Verdict};
+use haft_policy::{Mode, Part, Ruling, Script, Verdict};
 use haft_types::{AgentPath, CallId, Kind, Outcome, Place, Plan, ToolError, ToolUse, TurnId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Call, Conversation, Cx, Pipeline, Session, ToolSet,
+    Call, Conversation, Cx, Permissions, Pipeline, Session, ToolSet,
     stages::{
         resolve::{self, Refusal},
         rules,
@@ -38,6 +38,8 @@ pub struct Dispatcher {
     pub host: Arc<dyn Host>,
     /// Whose calls these are; empty for the main agent.
     pub agent: AgentPath,
+    /// The mode of this agent, where it is not the session's; it never widens that.
+    pub mode: Option<Mode>,
 }
 
 /// What would be decided about a call.
@@ -54,6 +56,21 @@ pub struct Judgement {
 }
 
 impl Dispatcher {
+    /// What calls of this agent are judged by now: what counts for the session, narrowed by the agent's
+    /// own mode.
+    pub fn permissions(&self) -> Arc<Permissions> {
+        let session = self.session.permissions();
+        let mode = self.mode.map_or(session.mode, |mode| mode.narrower(session.mode));
+        if mode == session.mode {
+            return session;
+        }
+        let mut narrowed = (*session).clone();
+        // Edits that a person let through count for agents that may edit at all.
+        narrowed.grants.edits &= mode.narrower(Mode::Ask) == Mode::Ask;
+        narrowed.mode = mode;
+        Arc::new(narrowed)
+    }
+
     /// Works out what a call would do now, to tell which may go together; one that cannot be
     /// planned does nothing. Where a path may be taken as another, both count.
     pub fn plan(&self, request: &ToolUse) -> Plan {
@@ -104,7 +121,7 @@ impl Dispatcher {
         }
         let ruling = rules::decide(&call)?;
         let prepared = call.ready()?;
-        let judge = self.session.judge();
+        let judge = self.permissions();
         let (script, parts) = rules::with_ask(&call, prepared, &prepared.plan, &judge, |ask| {
             judge.policy.decide_parts(ask)
         });

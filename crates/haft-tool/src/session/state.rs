@@ -145,8 +145,8 @@ impl Session {
         self.map.get::<crate::changes::diff::Watch>().close().await;
     }
 
-    /// What calls are judged by now.
-    pub fn judge(&self) -> Arc<Permissions> {
+    /// What counts for the whole session now; see [`Dispatcher::permissions`](crate::Dispatcher::permissions).
+    pub fn permissions(&self) -> Arc<Permissions> {
         self.judge.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

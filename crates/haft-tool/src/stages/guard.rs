@@ -69,7 +69,7 @@ pub(super) fn guarded(call: &Call, most: Access) -> Arc<dyn Host> {
         visible: rules::visible(call),
         hidden: rules::hidden(call),
         everywhere: OnceLock::new(),
-        forbidden: Arc::new(call.cx.session().judge().policy.command_filter()),
+        forbidden: Arc::new(call.cx.permissions().policy.command_filter()),
         place: call.cx.place.clone(),
         most,
         looks: looks(call).map(|()| ReadOnlyRun {

@@ -66,7 +66,7 @@ impl HookCall {
         let (Some(spec), Some(input), Some(plan)) = (&self.spec, &self.input, &self.plan) else {
             return true;
         };
-        let judge = self.cx.session().judge();
+        let judge = self.cx.permissions();
         rules.may_touch(&Ask {
             tool: spec,
             input,

@@ -62,7 +62,7 @@ async fn own_files(
 ) {
     let (place, host) = (call.place(), &call.cx.dispatcher.host);
     let Some(plan) = call.plan() else { return };
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     let is_one = |path: &HostPath| path.is_within(&place.temp) && !place.holds(path);
     if !plan.effects.iter().any(|effect| effect.path().is_some_and(is_one)) {
         return;
@@ -138,7 +138,7 @@ async fn is_own(fs: &dyn Fs, found: &Located, temp: &HostPath, user: u32, access
 
 /// Looks up what has to hold of the chores of a script.
 async fn chores(call: &Call, facts: &mut Vec<Effect>) {
-    let mode = call.cx.session().judge().mode;
+    let mode = call.cx.permissions().mode;
     let Some(script) = script(call) else { return };
     let mut left = NAMES;
     for (key, chore) in script.chores(mode).into_iter().take(CHORES) {
@@ -194,7 +194,7 @@ async fn is_plain_git(fs: &dyn Fs, folder: &HostPath, place: &Place) -> bool {
 /// write through leads elsewhere.
 async fn is_confined(fs: &dyn Fs, path: &HostPath, call: &Call, left: &mut usize) -> bool {
     let place = call.place();
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     let Ok(found) = fs.locate(path, Follow::Yes).await else { return false };
     let is_inside = |path: &HostPath| place.holds(path) && !judge.policy.protects(path);
     if !is_inside(&found.real) {
@@ -334,7 +334,7 @@ async fn is_rebuilt_folder(fs: &dyn Fs, path: &HostPath, place: &Place) -> bool 
 /// none that is big, and no more files in all than are looked at around a command.
 async fn is_undoable(call: &Call, folders: &[HostPath], name: &[u8], left: &mut usize) -> bool {
     let (place, host) = (call.place(), &call.cx.dispatcher.host);
-    let (fs, policy) = (host.fs(), &call.cx.session().judge().policy);
+    let (fs, policy) = (host.fs(), &call.cx.permissions().policy);
     let watching = call.cx.dispatcher.pipeline.watching().filter(|_| host.surveys().is_some());
     let Some(watching) = watching else { return false };
     let mut open = Vec::new();

@@ -55,7 +55,7 @@ impl Stage for Rules {
 
 /// What the rules say about a call whose paths are located.
 pub(crate) fn decide(call: &Call) -> Result<Ruling, ToolError> {
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     let prepared = call.ready()?;
     Ok(with_ask(call, prepared, &prepared.plan, &judge, |ask| judge.policy.decide(ask)))
 }
@@ -63,7 +63,7 @@ pub(crate) fn decide(call: &Call) -> Result<Ruling, ToolError> {
 /// Reports whether all that forbids a call is that nobody is to be asked, and a hook says yes to it.
 fn may_be_answered(call: &Call) -> bool {
     let allows = call.advice.as_ref().is_some_and(|advice| advice.verdict == Verdict::Allow);
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     allows && judge.mode == Mode::DontAsk && asking(call, &judge).is_some_and(|r| is_open(&r))
 }
 
@@ -93,7 +93,7 @@ fn advised(call: &Call, ruling: Ruling) -> Ruling {
             Ruling { verdict, reason, brief, remember: Remember::Never, ..ruling }
         }
         (Verdict::Ask, Verdict::Allow) => {
-            let dont_ask = call.cx.session().judge().mode == Mode::DontAsk;
+            let dont_ask = call.cx.permissions().mode == Mode::DontAsk;
             let (verdict, more) = if dont_ask {
                 (Verdict::Deny, ", and mode dont-ask denies what would ask")
             } else {
@@ -117,7 +117,7 @@ pub(super) fn denied(ruling: &Ruling) -> ToolError {
 
 /// Reports whether observing everything that the plan names would need no question.
 pub(super) fn may_observe(call: &Call) -> bool {
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     call.ready().is_ok_and(|prepared| {
         let effects = prepared.plan.effects.iter().map(|effect| Effect {
             access: Access::Observe,
@@ -187,7 +187,7 @@ pub(crate) fn with_ask<T>(
 
 /// What of a folder is hidden from the call; worked out only where a folder is listed.
 pub(crate) fn hidden(call: &Call) -> Hidden {
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     let Ok(prepared) = call.ready() else { return Arc::new(|_, _| Arc::new(|_| true)) };
     let tool = prepared.spec.name.clone();
     Arc::new(move |written, real| Arc::new(judge.policy.path_filter(&tool, written, real)))
@@ -195,7 +195,7 @@ pub(crate) fn hidden(call: &Call) -> Hidden {
 
 /// What of declared trees, and of everything where that is declared, may be touched.
 pub(super) fn visible(call: &Call) -> Visible {
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     let Ok(prepared) = call.ready() else { return Arc::new(|_, _| false) };
     let filter = |effect: &Effect, written: &HostPath, real: &HostPath| {
         let (policy, tool) = (&judge.policy, &prepared.spec.name);

@@ -212,7 +212,7 @@ const fn add(around: &mut Around, found: &GitSettings, asked: GitUse) {
 /// none where no sandbox holds it, and where nothing has to be hidden. With `is_lost` it may go through
 /// links of which not all were looked at.
 async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<ReadMask> {
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     let (policy, host) = (&judge.policy, &call.cx.dispatcher.host);
     // What the sandbox of looks keeps from keys may go through more links than are looked at.
     let is_near = || script.linked.iter().all(|(folder, _)| call.place().holds(folder));
@@ -250,7 +250,7 @@ async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<ReadMask> {
 
 /// Looks for keys where a script prints files whose names it does not say.
 async fn shown(call: &Call, script: &Script, hidden: &mut Vec<HostPath>) {
-    let (judge, fs) = (call.cx.session().judge(), call.cx.dispatcher.host.fs());
+    let (judge, fs) = (call.cx.permissions(), call.cx.dispatcher.host.fs());
     let Ok(ready) = call.ready() else { return };
     let mut left = NAMES;
     for (written, depth) in &script.shown {

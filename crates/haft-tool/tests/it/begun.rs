@@ -59,7 +59,7 @@ impl Events for Slow {
 
 /// The same world with this log.
 fn with_events(world: &World, events: &Arc<Slow>) -> Arc<Dispatcher> {
-    let judge = (*world.session.judge()).clone();
+    let judge = (*world.session.permissions()).clone();
     let (blobs, outs) = (Arc::new(MemoryBlobs::default()), Arc::new(Outs::in_memory(1 << 20)));
     let session = Arc::new(Session::new("s", events.clone(), blobs, outs, judge));
     Arc::new(Dispatcher { session, ..(*world.dispatcher).clone() })

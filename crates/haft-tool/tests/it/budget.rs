@@ -143,7 +143,7 @@ async fn where_the_whole_cannot_be_kept_the_model_is_told() {
         world.recorder.clone(),
         world.session.blobs.clone(),
         Arc::new(Outs::in_memory(10)),
-        (*world.session.judge()).clone(),
+        (*world.session.permissions()).clone(),
     );
     let dispatcher =
         Arc::new(Dispatcher { session: Arc::new(session), ..(*world.dispatcher).clone() });

@@ -228,7 +228,7 @@ async fn where_nobody_is_the_call_is_denied_and_the_question_is_on_record() {
 fn open() -> (World, Runs, Arc<haft_tool::Dispatcher>) {
     let (world, runs) = asking();
     let events = Arc::new(Silent { recorder: world.recorder.clone() });
-    let judge = (*world.session.judge()).clone();
+    let judge = (*world.session.permissions()).clone();
     let session = haft_tool::Session::new(
         "open",
         events,
@@ -356,7 +356,7 @@ async fn time_that_a_nested_call_asks_is_not_the_outer_calls_either() {
         let dispatcher =
             with_pipeline(&world, standard(&Settings { limits, ..Settings::default() }));
         let events = Arc::new(Silent { recorder: world.recorder.clone() });
-        let judge = (*world.session.judge()).clone();
+        let judge = (*world.session.permissions()).clone();
         let (blobs, outs) = (world.session.blobs.clone(), world.session.outs.clone());
         let session = haft_tool::Session::new("slow", events, blobs, outs, judge);
         session.questions.set_somebody(true);

@@ -74,7 +74,7 @@ async fn a_tool_that_a_rule_denies_as_a_whole_is_not_there() {
     assert_eq!(runs.all(), 0);
     let rules = Rules::default().with(Verdict::Deny, Scope::User, "Bash");
     world.session.set_permissions(|judge| judge.policy.extend(&rules));
-    let judge = world.session.judge();
+    let judge = world.session.permissions();
     let hide = move |spec: ToolSpec, _: &Env| (!judge.policy.hides(&spec)).then_some(spec);
     let registry = Registry::default().source(haft_tools::builtin()).filter(hide);
     let set = registry.assemble(&Env { shell: true, ..Env::default() });

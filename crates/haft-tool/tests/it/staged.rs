@@ -109,7 +109,7 @@ fn probe() -> haft_testkit::world::Tools {
 
 /// The same world with this log and store.
 fn with(world: &World, log: &Arc<Log>, images: Option<Arc<Watching>>) -> Arc<Dispatcher> {
-    let judge = (*world.session.judge()).clone();
+    let judge = (*world.session.permissions()).clone();
     let (blobs, outs) = (Arc::new(MemoryBlobs::default()), Arc::new(Outs::in_memory(1 << 20)));
     let session = Arc::new(Session::new("s", log.clone(), blobs, outs, judge));
     if let Some(images) = images {

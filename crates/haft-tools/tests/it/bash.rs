@@ -446,7 +446,7 @@ pub(crate) fn on_disk(world: &World) -> (Arc<Dispatcher>, Arc<Outs>) {
 /// The same with at most so many bytes.
 fn on_disk_with(world: &World, most: u64) -> (Arc<Dispatcher>, Arc<Outs>) {
     let outs = Arc::new(Outs::in_folder(world.folder().unwrap().join("../outs"), most));
-    let judge = (*world.session.judge()).clone();
+    let judge = (*world.session.permissions()).clone();
     let blobs = Arc::new(MemoryBlobs::default());
     let session = Session::new("disk", world.recorder.clone(), blobs, outs.clone(), judge);
     let dispatcher = Dispatcher { session: Arc::new(session), ..(*world.dispatcher).clone() };

@@ -453,6 +453,7 @@ pub fn watched(mut world: World, watching: Option<DiffLimits>) -> World {
         place: old.place.clone(),
         host: old.host.clone(),
         agent: old.agent.clone(),
+        mode: None,
     };
     world.dispatcher = Arc::new(dispatcher);
     world

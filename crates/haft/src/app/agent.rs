@@ -1,25 +1,30 @@
 //! What print mode, line mode and the demo need alike to have an agent.
 
 use std::{
+    borrow::Cow,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use haft_agent::{
-    AgentConfig, Context, Handle, Input, Limits, Pinned, QueuedMessage, Surroundings, TalkHooks,
-    context_files, same_but_date, system,
+    Agent, AgentConfig, Context, Handle, Input, Limits, Pinned, QueuedMessage, Surroundings,
+    TalkHooks, context_files, same_but_date, system,
 };
 use haft_host::{Host as _, Local};
-use haft_tool::{AnyTool, Events as _};
+use haft_llm::Effort;
+use haft_session::Fold;
+use haft_tool::{Dispatcher, Events as _, Filter};
 use haft_types::{
     AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, ToolSpec,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
+    base::Base,
     git,
     model::{Model, last_used, model},
-    session::{Base, Core, NO_TURN, SessionChoice},
+    problem::{Problem, Problems},
+    session::{Core, Extensions, NO_TURN, SessionBuilder, SessionChoice},
 };
 use crate::cli::{Start, exit::Failure};
 
@@ -27,9 +32,10 @@ use crate::cli::{Start, exit::Failure};
 pub async fn open(
     start: &Start,
     interactive: bool,
-    more: &[Arc<dyn AnyTool>],
-) -> Result<Core, Failure> {
-    let mut base = Base::load(&start.common, None)?;
+    extensions: &Extensions,
+    problems: &Problems,
+) -> Result<(Arc<Core>, Vec<Problem>), Failure> {
+    let mut base = Base::load(&start.common, None, problems)?;
     let which = match &start.resume {
         Some(id) => SessionChoice::Named(id.clone()),
         None if start.continue_last => SessionChoice::Last,
@@ -40,8 +46,8 @@ pub async fn open(
     }
     let env = base.env(base.loaded.settings.model.name.as_deref(), interactive)?;
     // A missing model, key or script is told before a session begins.
-    model_of(&base, 0, interactive)?;
-    Core::open(base, &start.common, which, &env, more).await
+    model(&base.loaded.settings, &base.environment, 0, interactive)?;
+    SessionBuilder { base, common: &start.common, which, env, extensions }.open().await
 }
 
 /// The model of the session that is gone on with.
@@ -55,53 +61,165 @@ fn last_model(base: &Base, which: &SessionChoice) -> Option<String> {
     last_used(&store, &id, (&base.loaded.settings, &base.environment))
 }
 
-fn model_of(base: &Base, answered: usize, waits: bool) -> Result<Model, Failure> {
-    model(&base.loaded.settings, &base.environment, answered, waits)
+/// Puts an agent together for an open session.
+pub struct AgentBuilder {
+    /// The session.
+    pub core: Arc<Core>,
+    /// Which agent of it: empty for the main one.
+    pub path: AgentPath,
+    /// The model, as `--model` takes it; none for that of the session.
+    pub model: Option<String>,
+    /// How hard it thinks; none for what the settings say.
+    pub effort: Option<Effort>,
+    /// Which of the session's tools it has; none for all of them.
+    pub tools: Option<Filter>,
+    /// How much is asked; it narrows the session's mode and never widens it.
+    pub mode: Option<Mode>,
+    /// What its system prompt says at the end.
+    pub sections: Vec<String>,
+    /// The conversation so far.
+    pub fold: Fold,
+    /// Budgets of each turn.
+    pub limits: Limits,
+    /// Whether somebody waits, so that its requests do.
+    pub waits: bool,
 }
 
-/// Puts an agent together for an open session.
-pub async fn setup(core: &Core, start: &Start) -> Result<AgentConfig, Failure> {
-    let model = model_of(&core.base, core.answered, start.print.is_none())?;
-    let settings = &core.base.loaded.settings;
-    // What was pinned stays whatever git says now.
-    let limit = if core.pinned.is_none() { settings.run.git_status_ms } else { 0 };
-    let asked = git::changed(&core.dispatcher, Duration::from_millis(limit));
-    let (context, changed) = tokio::join!(context(&core.base), asked);
-    let context = context?;
-    let around =
-        Surroundings { git: git::describe(&core.base, changed).await, ..surroundings(&core.base) };
-    let fresh = pinned(core, start, &model, &context, &around);
-    let (pinned, cause) = match core.pinned.clone() {
-        // Nothing but the date, or what git says, is new: what was pinned stays.
-        Some(old) if old.tools == fresh.tools && same_but_date(&old.system, &fresh.system) => {
-            (old, None)
-        }
-        Some(_) => (fresh, Some(BreakCause::Resume)),
-        None => (fresh, Some(BreakCause::First)),
-    };
-    // Nothing stands in the way of a request any more: from here on the session is kept.
-    core.bus.keep()?;
-    for text in context.left_out.into_iter().filter(|_| cause.is_some()) {
-        tell(core, Level::Warning, text);
+impl AgentBuilder {
+    /// The main agent, with the conversation that the session has so far.
+    pub fn main(core: &Arc<Core>) -> Self {
+        Self { fold: core.fold.clone(), ..Self::child(core, AgentPath::default()) }
     }
-    Ok(AgentConfig {
-        dispatcher: core.dispatcher.clone(),
-        provider: model.provider,
-        target: model.target,
-        effort: model.effort,
-        max_tokens: None,
-        bus: core.bus.clone(),
-        fold: core.fold.clone(),
-        pinned,
-        cause,
-        before: core.pinned.clone(),
-        limits: Limits {
-            steps: start.max_turns.or(settings.run.max_steps),
-            output_tokens: start.max_tokens.or(settings.run.max_tokens),
-        },
-        concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
-        hooks: core.hooks.clone().map(|hooks| hooks as Arc<dyn TalkHooks>),
-    })
+
+    /// An agent that begins, without a conversation so far.
+    pub fn child(core: &Arc<Core>, path: AgentPath) -> Self {
+        let run = &core.base.loaded.settings.run;
+        Self {
+            core: core.clone(),
+            fold: Fold::new(path.clone()),
+            path,
+            model: None,
+            effort: None,
+            tools: None,
+            mode: None,
+            sections: Vec::new(),
+            limits: Limits { steps: run.max_steps, output_tokens: run.max_tokens },
+            waits: false,
+        }
+    }
+
+    /// Starts it; it waits for its first input. Gives what is wrong and stops nothing.
+    ///
+    /// # Errors
+    /// When there is no such model, its key is missing, or the session cannot be kept.
+    pub async fn start(self) -> Result<(Handle, Vec<Problem>), Failure> {
+        let config = self.config().await?;
+        let problems = self.core.base.problems.take();
+        Ok((Agent::start(config), problems))
+    }
+
+    async fn config(&self) -> Result<AgentConfig, Failure> {
+        let Self { core, path, .. } = self;
+        let is_main = path.is_main();
+        let mut settings = Cow::Borrowed(&core.base.loaded.settings);
+        if let Some(name) = &self.model {
+            settings.to_mut().model.name = Some(name.clone());
+        }
+        let answered = if is_main { core.answered } else { 0 };
+        let model = model(&settings, &core.base.environment, answered, self.waits)?;
+        let dispatcher = self.dispatcher(&model);
+        let before = core.pinned.clone().filter(|_| is_main);
+        // What was pinned stays whatever git says now.
+        let limit = if before.is_none() { settings.run.git_status_ms } else { 0 };
+        let asked = git::changed(&core.dispatcher, Duration::from_millis(limit));
+        let (context, changed) = tokio::join!(context(&core.base), asked);
+        let context = context?;
+        let git = git::describe(&core.base, changed).await;
+        let around = Surroundings { git, ..surroundings(&core.base) };
+        let fresh = self.pinned(&dispatcher, &model, &context, &around);
+        let (pinned, cause) = match before.clone() {
+            // Nothing but the date, or what git says, is new: what was pinned stays.
+            Some(old) if old.tools == fresh.tools && same_but_date(&old.system, &fresh.system) => {
+                (old, None)
+            }
+            Some(_) => (fresh, Some(BreakCause::Resume)),
+            None => (fresh, Some(BreakCause::First)),
+        };
+        // Nothing stands in the way of a request any more: from here on the session is kept.
+        core.bus.keep()?;
+        for text in context.left_out.into_iter().filter(|_| is_main && cause.is_some()) {
+            notice(core, Level::Warning, text);
+        }
+        Ok(AgentConfig {
+            dispatcher,
+            provider: model.provider,
+            target: model.target,
+            effort: self.effort.or(model.effort),
+            max_tokens: None,
+            bus: core.bus.clone(),
+            fold: self.fold.clone(),
+            pinned,
+            cause,
+            before,
+            limits: self.limits,
+            concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
+            hooks: core.hooks.clone().filter(|_| is_main).map(|hooks| hooks as Arc<dyn TalkHooks>),
+        })
+    }
+
+    /// What takes the calls of this agent: that of the session, unless something about it differs.
+    fn dispatcher(&self, model: &Model) -> Arc<Dispatcher> {
+        let Self { core, path, tools, mode, .. } = self;
+        if path.is_main() && tools.is_none() && mode.is_none() && self.model.is_none() {
+            return core.dispatcher.clone();
+        }
+        let env = Env {
+            model: model.target.model.clone(),
+            vision: model.target.vision,
+            interactive: core.env.interactive && path.is_main(),
+            ..core.env.clone()
+        };
+        let mut registry = core.registry.clone();
+        if let Some(filter) = tools.clone() {
+            registry = registry.filter(move |spec, env| filter(spec, env));
+        }
+        let mut dispatcher = (*core.dispatcher).clone();
+        dispatcher.tools = Arc::new(registry.assemble(&env));
+        dispatcher.mode = *mode;
+        if !path.is_main() {
+            dispatcher.agent = path.clone();
+            dispatcher.conversation = Arc::default();
+        }
+        Arc::new(dispatcher)
+    }
+
+    fn pinned(
+        &self,
+        dispatcher: &Dispatcher,
+        model: &Model,
+        context: &Context,
+        around: &Surroundings,
+    ) -> Pinned {
+        let specs: Vec<ToolSpec> =
+            dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
+        let secrets = &dispatcher.session.secrets;
+        let mut system = system(&dispatcher.tools, &context.files, around);
+        system.extend(self.sections.iter().cloned());
+        Pinned {
+            system: system.iter().map(|part| secrets.hide(part).into_owned()).collect(),
+            tools: model.provider.encode_tools(&specs),
+        }
+    }
+}
+
+/// The main agent as the flags want it.
+pub fn main_agent(core: &Arc<Core>, start: &Start) -> AgentBuilder {
+    let mut builder = AgentBuilder::main(core);
+    builder.sections.extend(start.append_system_prompt.clone());
+    builder.limits.steps = start.max_turns.or(builder.limits.steps);
+    builder.limits.output_tokens = start.max_tokens.or(builder.limits.output_tokens);
+    builder.waits = start.print.is_none();
+    builder
 }
 
 /// Begins the notice of a mode that was set, which was shown when it was done.
@@ -116,7 +234,7 @@ const PLAN_OVER: &str = "Mode plan is off: changes are no longer denied for it. 
 /// Tells an agent what mode plan means where it is on, that it is off where the talk so far says
 /// otherwise, and what hooks add at the begin of its talk.
 pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
-    if let Some(text) = about_plan(core.dispatcher.session.judge().mode, core.told_plan) {
+    if let Some(text) = about_plan(core.dispatcher.permissions().mode, core.told_plan) {
         let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
         // An agent that is gone has told so.
         handle.send(Input::Notice { words, wake: false });
@@ -173,7 +291,7 @@ pub async fn end_talk(core: &Core, reason: &str) {
 }
 
 /// Tells person and log something, whatever the log does.
-fn tell(core: &Core, level: Level, text: String) {
+fn notice(core: &Core, level: Level, text: String) {
     let (main, body) = (AgentPath::default(), Body::Notice { level, text });
     if core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
         core.bus.broadcast(&main, NO_TURN, body);
@@ -182,28 +300,10 @@ fn tell(core: &Core, level: Level, text: String) {
 
 /// Tells person and log at once what haft changed, and the model with the next message.
 pub fn announce(core: &Core, handle: &Handle, text: &str) {
-    tell(core, Level::Info, text.to_owned());
+    notice(core, Level::Info, text.to_owned());
     let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
     // An agent that is gone has told so.
     handle.send(Input::Notice { words, wake: false });
-}
-
-fn pinned(
-    core: &Core,
-    start: &Start,
-    model: &Model,
-    context: &Context,
-    around: &Surroundings,
-) -> Pinned {
-    let specs: Vec<ToolSpec> =
-        core.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
-    let secrets = &core.dispatcher.session.secrets;
-    let mut system = system(&core.dispatcher.tools, &context.files, around);
-    system.extend(start.append_system_prompt.clone());
-    Pinned {
-        system: system.iter().map(|part| secrets.hide(part).into_owned()).collect(),
-        tools: model.provider.encode_tools(&specs),
-    }
 }
 
 /// The instructions that the project brings along, as far as the rules let them be read.

@@ -10,7 +10,8 @@ use haft_types::{Hash, Part, Place, Status};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::{cli::exit::say, faces::view::sentence};
+use super::problem::Problem;
+use crate::plain::sentence;
 
 /// Most paths of one prompt.
 const MOST: usize = 20;
@@ -99,22 +100,20 @@ pub async fn attached(
     parts
 }
 
-/// The prompt with what the texts that were typed for it name.
+/// The prompt with what the texts that were typed for it name, and why some of that is not there.
 pub async fn with_attached(
     dispatcher: &Arc<Dispatcher>,
     typed: &[&str],
     mut parts: Vec<Part>,
-) -> Vec<Part> {
-    let stop = CancellationToken::new();
+) -> (Vec<Part>, Vec<Problem>) {
+    let (stop, mut problems) = (CancellationToken::new(), Vec::new());
     for text in typed {
         for one in attached(dispatcher, &named(text, &dispatcher.place), &stop).await {
-            if let Some(why) = refused(&one) {
-                say(&format!("haft: {}", sentence(why)));
-            }
+            problems.extend(refused(&one).map(|why| Problem::warning(sentence(why))));
             parts.push(one);
         }
     }
-    parts
+    (parts, problems)
 }
 
 /// Why something was not attached; none where it was.

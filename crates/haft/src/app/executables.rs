@@ -11,8 +11,8 @@ use haft_tool::{AnyTool, Registry, Source, ToolSet};
 use haft_tools::{BrokenTool, Executables};
 use haft_types::{Env, Origin, ToolSpec};
 
-use super::session::Base;
-use crate::cli::{Common, exit::say};
+use super::base::Base;
+use crate::cli::Common;
 
 /// What was found of executables: of each folder its tools, and what gives none.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Base {
             return registry;
         }
         let found = self.executables().await;
-        found.broken.iter().for_each(|broken| say(&format!("haft: {broken}")));
+        found.broken.iter().for_each(|broken| self.problems.warn(broken.to_string()));
         found.folders.into_iter().fold(registry, Registry::source)
     }
 

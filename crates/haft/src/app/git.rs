@@ -10,7 +10,7 @@ use haft_host::{Head, Host as _, Local, checked_out};
 use haft_tool::Dispatcher;
 use haft_types::HostPath;
 
-use super::session::Base;
+use super::base::Base;
 
 /// Bytes that it may say: more is not counted.
 const MOST: usize = 1 << 20;

@@ -1,14 +1,17 @@
-//! What every face is made of: settings, session, agent, hooks.
+//! What every face is made of: settings, session, agent, hooks. Nothing here prints.
 
 pub(crate) mod agent;
 pub(crate) mod allowances;
 pub(crate) mod attachments;
+pub(crate) mod base;
 pub(crate) mod executables;
+pub(crate) mod explain;
 pub(crate) mod git;
 pub(crate) mod hooks;
 pub(crate) mod model;
 pub(crate) mod pdf;
 pub(crate) mod peers;
+pub(crate) mod problem;
 pub(crate) mod recovery;
 pub(crate) mod reexec;
 pub(crate) mod rules;

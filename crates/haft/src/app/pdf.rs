@@ -12,7 +12,7 @@ use haft_tools::PdfReader;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::reexec;
-use crate::cli::exit::say;
+use crate::cli::exit;
 
 /// The argument that haft starts itself with; nobody types it.
 pub const ARGUMENT: &str = "--read-pdf-of-standard-input";
@@ -35,10 +35,7 @@ pub fn serve() -> ExitCode {
     let read = limit().and_then(|()| haft_tools::read_pdf(io::stdin().lock(), io::stdout()));
     match read {
         Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            say(&format!("haft: {error}"));
-            ExitCode::FAILURE
-        }
+        Err(error) => exit::code(&Err(error.into())),
     }
 }
 

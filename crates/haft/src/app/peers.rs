@@ -12,7 +12,7 @@ use haft_session::{Lately, SessionId, Store, is_looked};
 use haft_tool::{Peer, PeerCall, Peers};
 use haft_types::{Access, Body, CallId, Event, Plan};
 
-use super::session::now;
+use super::base::now;
 
 /// Characters of a session's id that name it.
 const SHOWN: usize = 13;

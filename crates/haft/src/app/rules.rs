@@ -12,14 +12,8 @@ use haft_tool::ToolSet;
 use haft_types::{Place, ToolSpec};
 use serde_json::{Value, json};
 
-use super::toolset::own_name;
-use crate::{
-    cli::{
-        Common,
-        exit::{Failure, say},
-    },
-    faces::view,
-};
+use super::{problem::Problems, toolset::own_name};
+use crate::cli::{Common, exit::Failure};
 
 /// What the flags set, in the shape of the settings.
 pub(crate) fn command_line(common: &Common) -> Value {
@@ -40,17 +34,17 @@ pub(crate) fn command_line(common: &Common) -> Value {
 }
 
 /// Tells what is wrong with the settings; some of it is a reason not to start.
-pub(crate) fn report(loaded: &Loaded) -> Result<(), Failure> {
+pub(crate) fn report(loaded: &Loaded, problems: &Problems) -> Result<(), Failure> {
     for problem in loaded.problems.iter().filter(|problem| !problem.fatal) {
-        say(&format!("haft: {problem}"));
+        problems.warn(problem.to_string());
     }
-    unread_files(loaded);
+    unread_files(loaded, problems);
     let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
     if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
 }
 
 /// Names the settings of a project that were left closed because its folder is not trusted.
-fn unread_files(loaded: &Loaded) {
+fn unread_files(loaded: &Loaded, problems: &Problems) {
     let closed = loaded.files.iter().filter(|file| file.presence == Presence::Untrusted);
     let names: Vec<String> = closed.map(|file| file.path.display().to_string()).collect();
     if !names.is_empty() {
@@ -62,7 +56,7 @@ fn unread_files(loaded: &Loaded) {
                 all => format!("{} are", all.join(", ")),
             }
         );
-        say(&format!("haft: {}", view::safe(&text)));
+        problems.warn(text);
     }
 }
 
@@ -71,20 +65,24 @@ fn unread_files(loaded: &Loaded) {
 ///
 /// Not so one of a project, which would then decide that haft is of no use in it; every call of the
 /// tool that it names is asked about instead.
-pub(crate) fn unread(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
+pub(crate) fn unread(
+    wrong: &[RuleProblem],
+    loaded: &Loaded,
+    problems: &Problems,
+) -> Result<(), Failure> {
     let mut fatal = Vec::new();
-    for problem in problems {
+    for problem in wrong {
         let rule = placed(problem, loaded);
         let text = with_place(problem, rule, loaded);
         let loosens = problem.verdict == Verdict::Allow || problem.scope == Scope::Project;
         // Written for another agent: every call of the tool that it names is asked about.
         let asked = rule.is_some_and(|rule| rule.foreign) && problem.tool.is_some();
         if asked {
-            say(&format!("haft: {}", view::safe(&text)));
+            problems.warn(text);
         } else if problem.scope == Scope::CommandLine || !loosens {
             fatal.push(text);
         } else {
-            say(&format!("haft: {}", view::safe(&text)));
+            problems.warn(text);
         }
     }
     if fatal.is_empty() {
@@ -123,7 +121,7 @@ pub fn readable(policy: &Policy, loaded: &Loaded) -> Result<(), Failure> {
 }
 
 /// Names the rules about tools that other agents have and haft does not: they do nothing.
-pub(crate) fn idle(loaded: &Loaded, tools: &ToolSet) {
+pub(crate) fn idle(loaded: &Loaded, tools: &ToolSet, problems: &Problems) {
     let specs = tools.specs();
     let is_idle = |rule: &&RuleText| {
         let name = rule.text.split('(').next().unwrap_or_default().trim();
@@ -142,13 +140,17 @@ pub(crate) fn idle(loaded: &Loaded, tools: &ToolSet) {
     if !shown.is_empty() {
         let text =
             format!("rules that do nothing, for haft has no such tool: {}", shown.join(", "));
-        say(&format!("haft: {}", view::safe(&text)));
+        problems.warn(text);
     }
 }
 
 /// Tells which rules are about nothing.
-pub(crate) fn report_problems(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
-    for problem in problems {
+pub(crate) fn report_problems(
+    doubts: &[RuleProblem],
+    loaded: &Loaded,
+    problems: &Problems,
+) -> Result<(), Failure> {
+    for problem in doubts {
         // A denial that was just typed and would not count is worse than not starting; that what is
         // allowed is denied elsewhere harms nothing.
         let text = with_place(problem, placed(problem, loaded), loaded);
@@ -158,7 +160,7 @@ pub(crate) fn report_problems(problems: &[RuleProblem], loaded: &Loaded) -> Resu
         if typed(problem.scope) && !is_harmless {
             return Err(Failure::Usage(text));
         }
-        say(&format!("haft: {}", view::safe(&text)));
+        problems.warn(text);
     }
     Ok(())
 }
@@ -175,14 +177,18 @@ pub(crate) fn at(loaded: &Loaded, key: &str, entry: &str, text: &str) -> String 
 ///
 /// # Errors
 /// Names a folder that is no path.
-pub(crate) fn confinement(loaded: &Loaded, place: &Place) -> Result<Confinement, Failure> {
+pub(crate) fn confinement(
+    loaded: &Loaded,
+    place: &Place,
+    problems: &Problems,
+) -> Result<Confinement, Failure> {
     let Sandbox { looks, always, ref write, ref hosts, unsandboxed, require } =
         loaded.settings.sandbox;
     let hosts = hosts.iter().filter(|host| match Hosts::parse([host]) {
         Ok(_) => true,
         Err(error) => {
             let text = format!("sandbox.hosts: {error}; it is left out");
-            say(&format!("haft: {}", view::safe(&at(loaded, "sandbox.hosts", host, &text))));
+            problems.warn(at(loaded, "sandbox.hosts", host, &text));
             false
         }
     });

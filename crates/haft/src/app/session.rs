@@ -1,83 +1,55 @@
-//! What every face is made of: settings, policy, host, session, tools.
+//! A session with its tools and services, as every face and every program that embeds haft gets it.
 //!
-//! **Invariant:** built once for a run, in one order, for every face alike. Nothing is written
-//! before the first event of the session, and nothing of an untrusted project takes effect.
+//! **Invariant:** built in one order for everyone. Nothing is written before the first event of the
+//! session, and nothing is printed: what is wrong is given back.
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
 };
 
 use haft_agent::{Bus, Pinned};
-use haft_config::{Environment, Layer, Loaded, RuleCase, Sources, Trust};
-use haft_host::{Host, Local, Outs};
-use haft_policy::{Anchors, Grants, Mode, Policy};
-use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
-use haft_text::secrets::{Names, Secrets};
+use haft_config::{Layer, RuleCase};
+use haft_host::Outs;
+use haft_policy::{Grants, Mode};
+use haft_session::{Fold, LineFault, Log, SessionId, Store};
+use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, Hook, JobLimits, Jobs, Journal,
-    Limits, Peers, Permissions, PreImages, SaveRule, Session, Settings as Stages, standard,
+    Limits, Peers, Permissions, Phase, PreImages, Registry, SaveRule, Services, Session,
+    Settings as Stages, standard,
 };
 use haft_tools::Shells;
 use haft_types::{
-    AgentPath, Body, CallId, Env, Event, EventId, Hash, HostPath, Outcome, Part, Place, QuestionId,
-    ToolUse, TurnId,
+    AgentPath, Body, CallId, Env, Event, EventId, Level, Outcome, Part, QuestionId, ToolUse, TurnId,
 };
 use serde_json::Value;
 
 use super::{
     agent,
     allowances::ProjectAllowances,
-    hooks::{self, Hooks, OfTools, Ready},
-    model,
+    base::{Base, find, home, now, recover, secret_names, secrets_of},
+    explain,
+    hooks::{Hooks, OfTools},
     peers::InLogs,
+    problem::Problem,
     recovery::{commands, jobs, journal},
-    reexec,
-    rules::{command_line, confinement, report, unread},
 };
 use crate::{
-    cli::{
-        Common,
-        exit::{self, Failure, say},
-    },
-    faces::why,
+    cli::{Common, exit::Failure},
     undo,
 };
 
-pub use super::rules::{readable, restricting, rules};
-
-/// The settings of whoever runs the machine.
-const MANAGED: &str = "/etc/haft/settings.toml";
-/// The same of Claude Code.
-const MANAGED_CLAUDE: &str = "/etc/claude-code/managed-settings.json";
-
-/// Where what commands put in the place of something protected goes, in the state folder.
-const PUT_ASIDE: &str = "put-aside";
-/// Where copies of git repositories are, for as long as a process needs them.
-pub const REPOSITORIES: &str = "repositories";
-/// Where the host keeps a record of the places that are being written to, in the state folder.
-const LEDGER: &str = "writing";
-/// Longest that the start waits for the disks on which a killed run left something.
-const RECOVERY: Duration = Duration::from_millis(500);
 /// Longest that making room among the outputs of all sessions goes on at the end of a run.
 const COLLECT_WITHIN: Duration = Duration::from_millis(200);
-/// Longest that a run waits until what was done by half is taken back.
-const MENDING: Duration = Duration::from_secs(5);
-
 /// How long jobs may take to end with their session.
 const END_JOBS: Duration = Duration::from_millis(2_500);
-
-/// Where the caches of confined programs are, in the state folder.
-pub const CACHES: &str = "caches";
-
-/// Where confined programs of a workspace have their caches: no two share what one could spoil.
-fn caches(home: &Path, cwd: &Path) -> PathBuf {
-    let of = Hash::of(cwd.as_os_str().as_encoded_bytes()).to_string();
-    let short: String = of.chars().filter(char::is_ascii_hexdigit).take(16).collect();
-    home.join(CACHES).join(short)
-}
+/// How long what works may take to end at all: a bit more than it gives itself.
+const END_WORK: Duration = Duration::from_secs(5);
+/// How long what records may take: what commands changed is looked for until it is found.
+const END_RECORDS: Duration = Duration::from_mins(1);
 
 /// Which session a face works in.
 #[derive(Clone, Debug, Default)]
@@ -93,32 +65,11 @@ pub enum SessionChoice {
     Named(String),
 }
 
-/// The folders, settings and rules of a run.
-pub struct Base {
-    /// The environment.
-    pub environment: Environment,
-    /// The settings with where they came from.
-    pub loaded: Loaded,
-    /// This machine.
-    pub host: Arc<Local>,
-    /// The workspace.
-    pub place: Arc<Place>,
-    /// The nearest folder upward that holds a repository, else the workspace root.
-    pub project: PathBuf,
-    /// Whether the project's settings count.
-    pub trusted: bool,
-    /// How much is asked.
-    pub mode: Mode,
-    /// The rules.
-    pub policy: Policy,
-    /// The hooks of all settings that count.
-    pub hooks: Vec<Arc<Ready>>,
-    /// The values of secrets that are known, which nothing shows.
-    pub secrets: Arc<Secrets>,
-    /// Whether tools that are not on by default are there, too.
-    pub every_tool: bool,
-    /// The tool that is called, where that is all that is wanted.
-    pub called: Option<String>,
+impl SessionChoice {
+    /// Whether it is one that begins.
+    const fn is_new(&self) -> bool {
+        matches!(self, Self::New | Self::IfNeeded)
+    }
 }
 
 /// A running session with its tools.
@@ -129,6 +80,10 @@ pub struct Core {
     pub bus: Bus,
     /// Takes calls through the pipeline.
     pub dispatcher: Arc<Dispatcher>,
+    /// What the tools are assembled from, for other agents and models.
+    pub registry: Registry,
+    /// What they were assembled for.
+    pub env: Env,
     /// The conversation so far.
     pub fold: Fold,
     /// What the log has pinned.
@@ -162,193 +117,91 @@ impl Resumed {
     }
 }
 
-/// How long ago a moment was: `5 min ago`; it is in milliseconds since the Unix epoch.
-pub fn ago(moment: u64) -> String {
-    let seconds = now().saturating_sub(moment) / 1_000;
-    match seconds {
-        0..60 => "just now".to_owned(),
-        60..3_600 => format!("{} min ago", seconds / 60),
-        3_600..172_800 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} days ago", seconds / 86_400),
+/// Gives a session a service of its own.
+pub type MakeService = Arc<dyn Fn(&Arc<Core>) + Send + Sync>;
+
+/// What a program adds to haft.
+#[derive(Clone, Default)]
+pub struct Extensions {
+    /// Tools of its own. A built-in one of the same name is taken first.
+    pub tools: Vec<Arc<dyn AnyTool>>,
+    /// Services of its own.
+    pub services: Vec<MakeService>,
+}
+
+impl Extensions {
+    /// Adds a service that each session gets. `make` gets the session weakly: no service keeps the session
+    /// alive that holds it.
+    pub fn service<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        make: impl Fn(Weak<Core>) -> Arc<T> + Send + Sync + 'static,
+    ) {
+        self.services.push(Arc::new(move |core: &Arc<Core>| {
+            core.services().insert::<T>(make(Arc::downgrade(core)));
+        }));
     }
 }
 
-/// Milliseconds since the Unix epoch.
-pub fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+/// Opens or begins a session.
+pub struct SessionBuilder<'a> {
+    /// What it stands on.
+    pub base: Base,
+    /// What the flags say of tools.
+    pub common: &'a Common,
+    /// Which one.
+    pub which: SessionChoice,
+    /// What the tools may depend on.
+    pub env: Env,
+    /// What the program adds.
+    pub extensions: &'a Extensions,
 }
 
-impl Base {
-    /// Reads settings and rules for a workspace; nothing is written.
-    pub fn load(common: &Common, root: Option<&Path>) -> Result<Self, Failure> {
-        Self::load_in(Environment::capture(), common, root)
+impl SessionBuilder<'_> {
+    /// Opens it, and puts the tools around it; gives what is wrong and stops nothing.
+    ///
+    /// # Errors
+    /// What is a reason not to start. What is none is among the problems of the base, also then.
+    pub async fn open(self) -> Result<(Arc<Core>, Vec<Problem>), Failure> {
+        let problems = self.base.problems.clone();
+        let extensions = self.extensions;
+        let core = Arc::new(Box::pin(self.core()).await?);
+        core.close_with_session();
+        extensions.services.iter().for_each(|make| make(&core));
+        Ok((core, problems.take()))
     }
 
-    /// As [`load`](Self::load), in a given environment.
-    pub fn load_in(
-        environment: Environment,
-        common: &Common,
-        root: Option<&Path>,
-    ) -> Result<Self, Failure> {
-        let cwd = folder(root)?;
-        let project = project_root(&cwd);
-        let haft_home = home(&environment)?.to_owned();
-        let trusted = common.trust || Trust::load(&haft_home)?.trusted(&project) == Some(true);
-        let mut loaded = haft_config::load(&Sources {
-            haft_home: Some(haft_home.clone()),
-            project: Some(project.clone()),
-            trusted,
-            managed: Some(MANAGED.into()),
-            managed_claude: Some(MANAGED_CLAUDE.into()),
-            environment: environment.clone(),
-            command_line: command_line(common),
-        });
-        let secrets = secrets(&loaded);
-        exit::hide(&secrets);
-        // What cannot be read is told before anything that depends on it fails.
-        if loaded.fatal().next().is_some() {
-            report(&loaded)?;
-        }
-        for name in loaded.settings.models.keys() {
-            if let Err(error) = model::named(name, &loaded.settings) {
-                say(&format!("haft: models.{name:?}: {error}"));
-            }
-        }
-        let host = Arc::new(host(&loaded, &haft_home, &cwd));
-        let place = Arc::new(place(&host, &cwd, common, &loaded)?);
-        let anchors = Anchors {
-            cwd: place.cwd.clone(),
-            roots: place.roots.clone(),
-            project: Local::path(&project)?,
-            home: place.home.clone(),
-            state: vec![Local::path(&haft_home)?],
-        };
-        let hooks = hooks::ready(&mut loaded, &anchors);
-        report(&loaded)?;
-        let policy = restricting(Policy::new(&rules(&loaded), anchors), &loaded);
-        let policy = policy.sparing(reexec::own_processes());
-        let policy = policy.confining(confinement(&loaded, &place)?);
-        unread(policy.problems(), &loaded)?;
-        let mode = loaded.settings.mode;
-        Ok(Self {
-            environment,
-            loaded,
-            host,
-            place,
-            project,
-            trusted,
-            mode,
-            policy,
-            hooks,
-            secrets,
-            every_tool: false,
-            called: None,
-        })
-    }
-
-    /// Where sessions are kept.
-    pub fn store(&self) -> Result<Store, Failure> {
-        Ok(Store::open(home(&self.environment)?))
-    }
-
-    /// What the tools may depend on: the model, if any, and whether someone can answer.
-    pub fn env(&self, model: Option<&str>, interactive: bool) -> Result<Env, Failure> {
-        let shell = self.host.shell().is_some();
-        let Some(model) = model else {
-            return Ok(Env { vision: true, shell, interactive, ..Env::default() });
-        };
-        let reference = model::named(model, &self.loaded.settings).map_err(|error| {
-            let from = match self.loaded.origin("model.name") {
-                Layer::CommandLine => "--model".to_owned(),
-                Layer::Environment => "HAFT_MODEL".to_owned(),
-                layer => format!("`model` in the {layer}"),
-            };
-            Failure::Usage(format!("{from}: {error}"))
-        })?;
-        let vision = model::takes_images(&reference, &self.loaded.settings);
-        Ok(Env { model: reference.name().to_owned(), vision, shell, interactive })
-    }
-}
-
-/// This machine as the settings want it.
-fn host(loaded: &Loaded, haft_home: &Path, cwd: &Path) -> Local {
-    let host = Local::new()
-        .with_ledger(haft_home.join(LEDGER))
-        .with_caches(caches(haft_home, cwd))
-        .with_put_aside(haft_home.join(PUT_ASIDE))
-        .with_repositories(haft_home.join(REPOSITORIES))
-        .with_supervisor(reexec::supervisor())
-        .with_secrets(secret_names(loaded))
-        .with_let_through(loaded.settings.shell.let_through.clone())
-        .with_variables(loaded.variables.clone());
-    match loaded.settings.shell.start_up_seconds {
-        0 => host,
-        seconds => host.with_start_up(Duration::from_secs(seconds)),
-    }
-}
-
-/// Where all state lives; whoever set it wrong is told so.
-pub fn home(environment: &Environment) -> Result<&Path, Failure> {
-    environment.state_folder().map_err(|error| Failure::Usage(error.to_string()))
-}
-
-/// The session whose id begins so. One that is not there was typed wrong.
-pub fn find(store: &Store, prefix: &str) -> Result<SessionId, Failure> {
-    if prefix.trim().is_empty() {
-        let text = "the id of a session is empty: give how it begins; haft session list names them";
-        return Err(Failure::Usage(text.into()));
-    }
-    store.find(prefix).map_err(|error| match error {
-        SessionError::NotFound { .. }
-        | SessionError::Ambiguous { .. }
-        | SessionError::NotAnId(_) => Failure::Usage(error.to_string()),
-        error => error.into(),
-    })
-}
-
-impl Core {
-    /// Opens or begins a session and puts the tools around it.
-    pub async fn open(
-        base: Base,
-        common: &Common,
-        which: SessionChoice,
-        env: &Env,
-        more: &[Arc<dyn AnyTool>],
-    ) -> Result<Self, Failure> {
-        recover(&base)?;
+    async fn core(self) -> Result<Core, Failure> {
+        let Self { base, common, which, env, extensions } = self;
         let store = base.store()?;
-        let (log, events) = open_log(&store, &which, &base.place.cwd)?;
+        let late = Arc::new(Mutex::new(None::<Bus>));
+        recover(&base, tell_on(&late))?;
+        let (log, events) = open_log(&store, &which, &base)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
         let secrets = secrets_of(log.dir(), secret_names(&base.loaded));
-        let log_path = log.path().to_owned();
-        let pre_images = undo::kept(&store, log.session(), &base.loaded.settings.undo);
-        let journal = journal::of(home(&base.environment)?, log.session());
-        let others = Arc::new(InLogs { store: store.clone(), mine: log.session().clone() });
-        let bus = match which {
-            // Nothing is left of a run that ends before anything can be asked.
-            SessionChoice::New | SessionChoice::IfNeeded => Bus::lazy(log, now),
-            _ => Bus::new(log, now),
-        };
+        base.problems.hide(&secrets);
+        let (log_path, services) = (log.path().to_owned(), services(&base, &store, &log)?);
+        // Nothing is left of a run that ends before anything can be asked.
+        let bus = if which.is_new() { Bus::lazy(log, now) } else { Bus::new(log, now) };
+        *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
         let past = Past::of(&events, bus.leaf());
         let resumed = Resumed::of(&events, bus.leaf());
         let before = jobs::Past::of(&events, bus.leaf());
-        let session = session(&base, &bus, id.clone(), out_dir, secrets);
-        session.services.insert::<dyn PreImages>(pre_images);
-        session.services.insert::<dyn Journal>(journal);
-        session.services.insert::<dyn Peers>(others);
+        let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
+        session.services = services;
         past.calls.iter().for_each(|call| session.saw_call(call));
         past.questions.iter().for_each(|question| session.questions.saw(question));
         let session = Arc::new(session);
         let hooks = Hooks::of(&base, &bus, session.clone(), log_path);
+        let registry = base.registry(common, &env, &extensions.tools).await?;
         let dispatcher = Arc::new(Dispatcher {
             session,
             conversation: Arc::new(Conversation::resumed(past.values)),
-            tools: Arc::new(base.tools(common, env, more).await?),
+            tools: Arc::new(registry.assemble(&env)),
             pipeline: Arc::new(standard(&stages(&base, hooks.as_ref()))),
             place: base.place.clone(),
             host: base.host.clone(),
             agent: AgentPath::default(),
+            mode: None,
         });
         Box::pin(try_rules(&base, &dispatcher)).await?;
         let mut open = past.fold.unanswered();
@@ -357,8 +210,19 @@ impl Core {
         let Past { pinned, answered, .. } = past;
         let fold = past.fold;
         let told_plan = agent::tells_plan(fold.final_messages());
-        let mut core =
-            Self { base, bus, dispatcher, fold, pinned, answered, resumed, told_plan, hooks };
+        let mut core = Core {
+            base,
+            bus,
+            dispatcher,
+            registry,
+            env,
+            fold,
+            pinned,
+            answered,
+            resumed,
+            told_plan,
+            hooks,
+        };
         let killed = commands::add(&core, &events, &mut open).await?;
         core.begin(events.is_empty(), id, open)?;
         commands::kept(killed, &core.bus).await?;
@@ -366,7 +230,20 @@ impl Core {
         core.fold = followed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(core)
     }
+}
 
+/// Shows problems that are found behind the start as events of the session, once that is there.
+fn tell_on(bus: &Arc<Mutex<Option<Bus>>>) -> impl Fn(Problem) + Send + 'static {
+    let bus = bus.clone();
+    move |problem| {
+        if let Some(bus) = &*bus.lock().unwrap_or_else(PoisonError::into_inner) {
+            let body = Body::Notice { level: Level::Warning, text: problem.to_string() };
+            bus.broadcast(&AgentPath::default(), NO_TURN, body);
+        }
+    }
+}
+
+impl Core {
     /// Logs the begin of a new session, or how the calls end that a resumed one left open.
     fn begin(
         &self,
@@ -395,53 +272,75 @@ impl Core {
         self.dispatcher.session.map.get()
     }
 
-    /// Stops the jobs and the named shells, all together; gives the jobs that ran, and the shells in
-    /// which something did, in words.
-    pub async fn end_jobs(&self) -> Vec<String> {
-        let (jobs, shells) = (self.jobs(), self.shells());
-        let (jobs, shells) = tokio::join!(jobs.end(END_JOBS), shells.end(END_JOBS));
-        jobs.iter().map(|job| job.named()).chain(shells).collect()
-    }
-
     /// The named shells of the session.
     pub fn shells(&self) -> Arc<Shells> {
         self.dispatcher.session.map.get()
     }
 
-    /// Stops what still runs, makes everything durable and ends all feeds.
-    pub async fn close(&self) {
-        self.end_jobs().await;
-        self.dispatcher.session.close().await;
-        if let Some(hooks) = &self.hooks {
-            hooks.close().await;
-        }
-        self.collect_outputs().await;
+    /// What tools are given, and what ends with the session.
+    pub fn services(&self) -> &Services {
+        &self.dispatcher.session.services
+    }
+
+    /// Has all that the session itself brings along closed with it.
+    fn close_with_session(&self) {
+        let (jobs, shells) = (self.jobs(), self.shells());
+        let services = self.services();
+        let end_jobs =
+            move || async move { jobs.end(END_JOBS).await.iter().map(|job| job.named()).collect() };
+        services.on_close("jobs", Phase::Work, END_WORK, Box::new(|| Box::pin(end_jobs())));
+        let end_shells = move || async move { shells.end(END_JOBS).await.into_iter().collect() };
+        services.on_close("shells", Phase::Work, END_WORK, Box::new(|| Box::pin(end_shells())));
+        // Weakly: the session holds what closes it.
+        let session = Arc::downgrade(&self.dispatcher.session);
+        let hooks = self.hooks.as_ref().map(Arc::downgrade);
+        let (store, most) = (self.base.store().ok(), self.base.loaded.settings.output.total_bytes);
+        let end_records = move || async move {
+            let Some(session) = session.upgrade() else { return Vec::new() };
+            session.close().await;
+            if let Some(hooks) = hooks.and_then(|hooks| hooks.upgrade()) {
+                hooks.close().await;
+            }
+            if let Some(store) = store {
+                collect_outputs(&session, store, most).await;
+            }
+            Vec::new()
+        };
+        services.on_close(
+            "records",
+            Phase::Record,
+            END_RECORDS,
+            Box::new(|| Box::pin(end_records())),
+        );
+    }
+
+    /// Stops what still runs, makes everything durable and ends all feeds; gives what it stopped, in
+    /// words. What went wrong with that is among the problems of the base.
+    pub async fn close(&self) -> Vec<String> {
+        let stopped = self.services().close().await;
         // What was only observed is not kept; what was kept was synced before it was told.
         if !self.bus.is_held()
             && let Err(error) = self.bus.sync().await
         {
-            say(&format!("haft: {error}"));
+            self.base.problems.warn(error.to_string());
         }
         self.bus.close();
-    }
-
-    /// Where this run kept outputs, makes room among those of all sessions.
-    async fn collect_outputs(&self) {
-        let session = &self.dispatcher.session;
-        let most = self.base.loaded.settings.output.total_bytes;
-        let (Ok(store), Ok(mine)) = (self.base.store(), SessionId::parse(&session.id)) else {
-            return;
-        };
-        if session.outs.used() > 0 {
-            let work = move || store.collect_outputs(&mine, most, COLLECT_WITHIN);
-            // What it does not come to, the next run does.
-            drop(tokio::task::spawn_blocking(work).await);
-        }
+        stopped
     }
 
     /// The session's id.
     pub fn session_id(&self) -> &str {
         &self.dispatcher.session.id
+    }
+}
+
+/// Where this run kept outputs, makes room among those of all sessions.
+async fn collect_outputs(session: &Session, store: Store, most: u64) {
+    let Ok(mine) = SessionId::parse(&session.id) else { return };
+    if session.outs.used() > 0 {
+        let work = move || store.collect_outputs(&mine, most, COLLECT_WITHIN);
+        // What it does not come to, the next run does.
+        drop(tokio::task::spawn_blocking(work).await);
     }
 }
 
@@ -456,11 +355,11 @@ async fn try_rules(base: &Base, dispatcher: &Arc<Dispatcher>) -> Result<(), Fail
         ..case.clone()
     };
     let cases: Vec<RuleCase> = tests.iter().map(|(.., case)| in_ask(case)).collect();
-    for (index, why) in why::tried(dispatcher, cases.iter()).await {
+    for (index, why) in explain::tried(dispatcher, cases.iter()).await {
         let (layer, place, _) = &tests[index];
         let text = format!("{place}: permissions.tests: {why}");
         if matches!(layer, Layer::Project | Layer::Local) {
-            say(&format!("haft: {}", crate::faces::view::safe(&text)));
+            base.problems.warn(text);
         } else {
             fatal.push(text);
         }
@@ -517,56 +416,18 @@ impl Past {
     }
 }
 
-/// Removes what killed runs left wherever they wrote, and takes back what they did by half; without
-/// any, that is two looks.
-pub fn recover(base: &Base) -> Result<(), Failure> {
-    let home = home(&base.environment)?.to_owned();
-    let holds = |folder: &Path| std::fs::read_dir(folder).is_ok_and(|mut all| all.next().is_some());
-    let ledger = home.join(LEDGER);
-    let torn = holds(&home.join("journal")) || Local::is_torn(&ledger);
-    if holds(&ledger) || torn {
-        let (done, ended) = std::sync::mpsc::channel();
-        let (host, settings) = (base.host.clone(), base.loaded.settings.undo.clone());
-        // A disk that does not answer holds this thread up and nobody else.
-        std::thread::spawn(move || {
-            if let Err(error) = Local::recover(&ledger) {
-                say(&format!("haft: what a killed run left: {}: {error}", ledger.display()));
-            }
-            // Before files that changed together: each of those is whole then.
-            journal::put_torn_back(&ledger);
-            journal::recover(&home, &*host, &settings);
-            drop(done);
-        });
-        let _: Result<(), _> = ended.recv_timeout(if torn { MENDING } else { RECOVERY });
-    }
-    Ok(())
-}
-
-/// Which names tell of a secret.
-pub fn secret_names(loaded: &Loaded) -> Names {
-    let haft_config::Secrets { names, not } = loaded.settings.secrets.clone();
-    Names { more: names, not }
-}
-
-/// The secrets that the environment holds.
-fn secrets(loaded: &Loaded) -> Arc<Secrets> {
-    with_variables(Secrets::new(secret_names(loaded)))
-}
-
-/// The secrets that the session of this folder knew, and those that the environment holds; from now
-/// on nothing that is said shows them.
-pub fn secrets_of(session: &Path, names: Names) -> Arc<Secrets> {
-    let secrets = Secrets::new(names);
-    secrets.recall(&haft_session::recalled(session), haft_session::fresh_key());
-    let secrets = with_variables(secrets);
-    exit::hide(&secrets);
-    secrets
-}
-
-fn with_variables(secrets: Secrets) -> Arc<Secrets> {
-    let variables = haft_config::variables();
-    secrets.add_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-    Arc::new(secrets)
+/// What a session gets that is kept in its folder, or known from it.
+fn services(base: &Base, store: &Store, log: &Log) -> Result<Services, Failure> {
+    let (services, home) = (Services::default(), home(&base.environment)?);
+    let settings = &base.loaded.settings.undo;
+    services.insert::<dyn PreImages>(undo::kept(store, log.session(), settings));
+    services.insert::<dyn Journal>(journal::of(home, log.session()));
+    let peers = InLogs { store: store.clone(), mine: log.session().clone() };
+    services.insert::<dyn Peers>(Arc::new(peers));
+    let homes = (home, base.environment.home.as_deref());
+    let saver = ProjectAllowances::of(&base.project, homes, base.trusted);
+    services.insert::<dyn SaveRule>(Arc::new(saver));
+    Ok(services)
 }
 
 fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Secrets>) -> Session {
@@ -588,11 +449,6 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Se
     });
     let shells = base.loaded.settings.shell.sessions;
     session.map.get::<Shells>().limit(usize::try_from(shells).unwrap_or(usize::MAX));
-    if let Ok(home) = home(&base.environment) {
-        let homes = (home, base.environment.home.as_deref());
-        let saver = Arc::new(ProjectAllowances::of(&base.project, homes, base.trusted));
-        session.services.insert::<dyn SaveRule>(saver);
-    }
     session
 }
 
@@ -617,8 +473,9 @@ fn stages(base: &Base, hooks: Option<&Arc<Hooks>>) -> Stages {
 fn open_log(
     store: &Store,
     which: &SessionChoice,
-    cwd: &HostPath,
+    base: &Base,
 ) -> Result<(Log, Vec<Event>), Failure> {
+    let cwd = &base.place.cwd;
     let id = match which {
         SessionChoice::New | SessionChoice::IfNeeded => return Ok((store.create(), Vec::new())),
         SessionChoice::Named(prefix) => find(store, prefix)?,
@@ -637,7 +494,7 @@ fn open_log(
         match event {
             Ok(event) => events.push(event),
             // One line that cannot be read is no reason to lose the others.
-            Err(error) => say(&format!("haft: {error}: going on without it")),
+            Err(error) => base.problems.warn(format!("{error}: going on without it")),
         }
     }
     // What was cut off as unreadable is told by a notice in the log.
@@ -651,57 +508,13 @@ fn open_log(
     if let Some(broken) =
         verdict.broken.filter(|line| matches!(line.fault, LineFault::Chain { .. }))
     {
-        say(&format!(
-            "haft: the log of this session was changed: line {} does not follow the line before \
+        base.problems.warn(format!(
+            "the log of this session was changed: line {} does not follow the line before \
              it; going on with what is there",
             broken.line
         ));
     }
     Ok((log, events))
-}
-
-/// The workspace root: real, so that what the model writes relative to it has one name.
-///
-/// # Errors
-/// When it is not there.
-pub fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
-    let given = match root {
-        Some(root) => root.to_owned(),
-        None => std::env::current_dir().map_err(|error| {
-            Failure::Failed(format!(
-                "the current folder is gone ({error}): change to one that is there"
-            ))
-        })?,
-    };
-    let real = std::fs::canonicalize(&given)
-        .map_err(|error| Failure::Usage(format!("the folder {}: {error}", given.display())))?;
-    if real.is_dir() {
-        Ok(real)
-    } else {
-        Err(Failure::Usage(format!("{} is no folder", given.display())))
-    }
-}
-
-/// The folder of the project in which a folder lies: that of its repository, else itself.
-pub fn project_root(cwd: &Path) -> PathBuf {
-    let holds =
-        |folder: &&Path| [".git", ".hg", ".jj"].iter().any(|name| folder.join(name).exists());
-    cwd.ancestors().find(holds).unwrap_or(cwd).to_owned()
-}
-
-fn place(host: &Local, cwd: &Path, common: &Common, loaded: &Loaded) -> Result<Place, Failure> {
-    let mut roots = vec![Local::path(cwd)?];
-    let more = loaded.settings.permissions.additional_directories.iter().map(PathBuf::from);
-    for added in common.add_dir.iter().cloned().chain(more) {
-        roots.push(Local::path(&folder(Some(&added))?)?);
-    }
-    Ok(Place {
-        host: host.name().to_owned().into(),
-        cwd: roots[0].clone(),
-        roots,
-        home: host.home().clone(),
-        temp: host.temp().clone(),
-    })
 }
 
 /// The turn of calls that no agent makes.

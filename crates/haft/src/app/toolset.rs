@@ -11,40 +11,43 @@ use haft_tool::{AnyTool, Registry, ToolSet};
 use haft_types::{Env, HostPath, ToolSpec};
 
 use super::{
+    base::Base,
     executables, pdf,
     rules::{at, idle, report_problems},
-    session::Base,
     tool_loading::LoadFacts,
 };
 use crate::{
-    cli::{
-        Common,
-        exit::{Failure, say},
-    },
-    faces::view,
+    cli::{Common, exit::Failure},
+    plain::sentence,
 };
 
 /// The tool that is there only where its program is.
 const POWERSHELL: &str = "powershell";
 
 impl Base {
-    /// The tools of a run: built in, executables of the person and of a trusted project, `more`.
-    pub async fn tools(
+    /// What assembles the tools of a run: built in, executables of the person and of a trusted project,
+    /// `more`.
+    ///
+    /// # Errors
+    /// When `--tools` names a tool that nobody has, or a denial that was just typed does nothing.
+    pub async fn registry(
         &self,
         common: &Common,
         env: &Env,
         more: &[Arc<dyn AnyTool>],
-    ) -> Result<ToolSet, Failure> {
+    ) -> Result<Registry, Failure> {
         let registry = self.with_executables(common, env, self.builtin(common)).await;
         let registry = registry.source(more.to_vec());
         if !self.loaded.rules.is_empty() {
-            idle(&self.loaded, &registry.assemble(&Env { shell: true, ..env.clone() }));
+            let all = registry.assemble(&Env { shell: true, ..env.clone() });
+            idle(&self.loaded, &all, &self.problems);
         }
         let is_there = |path: &HostPath| path.as_str().is_some_and(|text| Path::new(text).exists());
         if !self.policy.doubts(&[], is_there).is_empty() {
             let all = registry.assemble(env);
             let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
-            report_problems(&self.policy.doubts(&names, is_there), &self.loaded)?;
+            let doubts = self.policy.doubts(&names, is_there);
+            report_problems(&doubts, &self.loaded, &self.problems)?;
         }
         let lists = &self.loaded.settings.tools;
         self.check_names(common, || registry.assemble(env))?;
@@ -61,11 +64,10 @@ impl Base {
             let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));
             (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)
         });
-        let tools = registry.assemble(env);
-        for (path, why) in executables::hidden(&tools) {
-            say(&format!("haft: {path}: {why}"));
+        for (path, why) in executables::hidden(&registry.assemble(env)) {
+            self.problems.warn(format!("{path}: {why}"));
         }
-        Ok(tools)
+        Ok(registry)
     }
 
     /// Refuses names that no tool has on the command line; tells of those in the settings.
@@ -81,7 +83,7 @@ impl Base {
             }
             let known = all.specs().iter().any(|spec| spec.name == own_name(name));
             (!known && !name.trim().is_empty())
-                .then(|| view::sentence(&all.unknown(name.trim()).to_string()))
+                .then(|| sentence(&all.unknown(name.trim()).to_string()))
         };
         if let Some(error) = only.unwrap_or_default().iter().find_map(|name| unknown(name)) {
             return Err(Failure::Usage(format!("--tools: {error}")));
@@ -91,7 +93,7 @@ impl Base {
             for (name, error) in wrong {
                 let key = format!("tools.{list}");
                 let text = at(&self.loaded, &key, name, &format!("{key}: {error}"));
-                say(&format!("haft: {}", view::safe(&text)));
+                self.problems.warn(text);
             }
         }
         Ok(())

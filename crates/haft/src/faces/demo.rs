@@ -6,16 +6,17 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use haft_agent::{Agent, AgentConfig, Input, Limits, Pinned, When, system};
+use haft_agent::{Input, When};
 use haft_config::Environment;
-use haft_llm::{Provider as _, ScriptProvider, Target};
-use haft_types::{Body, BreakCause, CallId, Event, Mode, Part, Status, ToolSpec, TurnEnd};
+use haft_types::{Body, CallId, Event, Mode, Part, Status, TurnEnd};
 
 use super::view::{Style, View};
 use crate::{
     app::{
-        agent,
-        session::{Base, Core, SessionChoice},
+        agent::{self, AgentBuilder},
+        base::Base,
+        problem::Problems,
+        session::{Core, Extensions, SessionBuilder, SessionChoice},
     },
     cli::{
         Common, Demo, DemoProject,
@@ -49,18 +50,29 @@ pub async fn run(arguments: &Demo) -> Ending {
     let state = scratch.path().join("state");
     let environment = Environment { haft_home: Some(state), ..Environment::capture() };
     let plain = Style::plain(&environment);
+    let script = scratch.path().join("demo.jsonl");
+    fs::write(&script, SCRIPT)?;
     let common = Common {
+        model: Some(format!("script:{}", script.display())),
         mode: Some(Mode::AcceptEdits),
         allow: vec![format!("Bash({COMMAND})")],
         ..Common::default()
     };
-    let base = Base::load_in(environment, &common, Some(&project))?;
-    let env = base.env(None, false)?;
-    let core = Core::open(base, &common, SessionChoice::New, &env, &[]).await?;
+    let problems = Problems::default();
+    let base = Base::load_in(environment, &common, Some(&project), &problems);
+    let base = super::built(&problems, base)?;
+    let core = super::open(SessionBuilder {
+        env: base.env(None, false)?,
+        base,
+        common: &common,
+        which: SessionChoice::New,
+        extensions: &Extensions::default(),
+    })
+    .await?;
     println("A scratch project, a scripted model, and the real tools. No key, no network.")?;
     let style = Style { root: Some(core.base.place.cwd.clone()), ..plain };
     let seen = watch(&core, View::new(style)).await?;
-    core.close().await;
+    super::close(&core).await;
     println("")?;
     match seen.verdict() {
         Ok(text) => {
@@ -89,10 +101,10 @@ fn make(project: &Path, variation: DemoProject) -> Result<(), Failure> {
 }
 
 /// Runs the turn and shows it.
-async fn watch(core: &Core, view: View) -> Result<Observed, Failure> {
+async fn watch(core: &Arc<Core>, view: View) -> Result<Observed, Failure> {
     let mut view = view.with(core.dispatcher.tools.specs());
     let mut feed = core.bus.subscribe();
-    let handle = Agent::start(setup(core)?);
+    let handle = super::started(core, AgentBuilder::main(core)).await?;
     handle.send(Input::User { when: When::Steer, parts: vec![Part::text(TASK)] });
     let mut signals = agent::Signals::new()?;
     let mut seen = Observed::default();
@@ -112,32 +124,6 @@ async fn watch(core: &Core, view: View) -> Result<Observed, Failure> {
     }
     handle.close().await;
     Ok(seen)
-}
-
-fn setup(core: &Core) -> Result<AgentConfig, Failure> {
-    let provider = ScriptProvider::new("demo", SCRIPT, 0)
-        .map_err(|error| Failure::Failed(error.to_string()))?;
-    let specs: Vec<ToolSpec> =
-        core.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
-    let around = agent::surroundings(&core.base);
-    Ok(AgentConfig {
-        dispatcher: core.dispatcher.clone(),
-        pinned: Pinned {
-            system: system(&core.dispatcher.tools, &[], &around),
-            tools: provider.encode_tools(&specs),
-        },
-        provider: Arc::new(provider),
-        target: Target { model: "demo".into(), vision: false },
-        effort: None,
-        max_tokens: None,
-        bus: core.bus.clone(),
-        fold: core.fold.clone(),
-        cause: Some(BreakCause::First),
-        before: None,
-        limits: Limits::default(),
-        concurrency: 10,
-        hooks: None,
-    })
 }
 
 impl Observed {

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use futures::StreamExt as _;
-use haft_tool::AnyTool;
 use tokio::io::{Interest, unix::AsyncFd};
 
 use super::view;
 use crate::{
     app::{
         agent,
-        session::{Base, Core, SessionChoice},
+        session::{Extensions, SessionBuilder, SessionChoice},
     },
     cli::{
         Mcp,
@@ -19,12 +18,14 @@ use crate::{
 };
 
 /// Serves until the client goes.
-pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
-    let mut base = Base::load(&arguments.common, arguments.root.as_deref())?;
+pub async fn run(arguments: &Mcp, extensions: &Extensions) -> Ending {
+    let mut base = super::base(&arguments.common, arguments.root.as_deref())?;
     base.every_tool = true;
     let concurrency = base.loaded.settings.tools.concurrency;
     let env = base.env(None, false)?;
-    let core = Core::open(base, &arguments.common, SessionChoice::IfNeeded, &env, more).await?;
+    let which = SessionChoice::IfNeeded;
+    let common = &arguments.common;
+    let core = super::open(SessionBuilder { base, common, which, env, extensions }).await?;
     let told = view::notices(&core.bus);
     let bus = core.bus.clone();
     let watch = Arc::new(move || {
@@ -42,7 +43,7 @@ pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
         }
     };
     let ended = haft_mcp::serve_stdio(server, end).await;
-    core.close().await;
+    super::close(&core).await;
     drop(told.await);
     ended.map_err(Failure::Failed)
 }

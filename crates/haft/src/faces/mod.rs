@@ -8,5 +8,81 @@ pub(crate) mod print;
 pub(crate) mod session;
 pub(crate) mod tool;
 pub(crate) mod trust;
+pub(crate) mod undo;
 pub(crate) mod view;
 pub(crate) mod why;
+
+use std::{path::Path, sync::Arc};
+
+use haft_agent::Handle;
+
+use crate::{
+    app::{
+        agent::AgentBuilder,
+        base::Base,
+        problem::{Problem, Problems},
+        session::{Core, SessionBuilder},
+    },
+    cli::{
+        Common,
+        exit::{self, Failure, say},
+    },
+    plain::safe,
+};
+
+/// Says what is wrong and stops nothing.
+pub(crate) fn say_problems(found: impl IntoIterator<Item = Problem>) {
+    for problem in found {
+        say(&format!("haft: {}", safe(&problem.to_string())));
+    }
+}
+
+/// Says what a builder found on its way, whether it built something or failed.
+pub(crate) fn built<T>(problems: &Problems, built: Result<T, Failure>) -> Result<T, Failure> {
+    // First: what is wrong may show a secret.
+    if let Some(secrets) = problems.secrets() {
+        exit::hide(&secrets);
+    }
+    say_problems(problems.take());
+    built
+}
+
+/// Settings and rules for a workspace, with what is wrong with them said.
+pub(crate) fn base(common: &Common, root: Option<&Path>) -> Result<Base, Failure> {
+    let problems = Problems::default();
+    built(&problems, Base::load(common, root, &problems))
+}
+
+/// An open session, with what is wrong with it said.
+pub(crate) fn opened(
+    problems: &Problems,
+    opened: Result<(Arc<Core>, Vec<Problem>), Failure>,
+) -> Result<Arc<Core>, Failure> {
+    let opened = opened.map(|(core, found)| {
+        problems.extend(found);
+        core
+    });
+    built(problems, opened)
+}
+
+/// Opens a session, and says what is wrong with it.
+pub(crate) async fn open(builder: SessionBuilder<'_>) -> Result<Arc<Core>, Failure> {
+    let problems = builder.base.problems.clone();
+    opened(&problems, builder.open().await)
+}
+
+/// Starts an agent, and says what is wrong with it.
+pub(crate) async fn started(core: &Core, builder: AgentBuilder) -> Result<Handle, Failure> {
+    let started = Box::pin(builder.start()).await.map(|(handle, found)| {
+        core.base.problems.extend(found);
+        handle
+    });
+    built(&core.base.problems, started)
+}
+
+/// Ends a session; gives what that stopped, in words.
+pub(crate) async fn close(core: &Core) -> Vec<String> {
+    let stopped = core.close().await;
+    say_problems(core.base.problems.take());
+    stopped
+}

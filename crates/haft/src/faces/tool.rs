@@ -4,13 +4,12 @@
 
 use std::{
     io::{IsTerminal as _, Read as _},
-    sync::Arc,
     time::Duration,
 };
 
 use haft_host::Host;
 use haft_policy::{Ask, Grants, Mode};
-use haft_tool::{AnyTool, ToolSet};
+use haft_tool::ToolSet;
 use haft_types::{Access, Body, CallId, Follow, HostPath, Outcome, Part, Plan, Status, Target};
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::timeout};
@@ -20,7 +19,8 @@ use super::{line, view};
 use crate::{
     app::{
         agent::Signals,
-        session::{Base, Core, SessionChoice},
+        base::Base,
+        session::{Core, Extensions, SessionBuilder, SessionChoice},
     },
     cli::{
         Tool,
@@ -35,8 +35,8 @@ const ARGUMENTS_MAX: u64 = 64 << 20;
 const LOOK_UP: Duration = Duration::from_secs(1);
 
 /// Lists tools, shows one, or calls one.
-pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
-    let mut base = Base::load(&arguments.common, None)?;
+pub async fn run(arguments: &Tool, extensions: &Extensions) -> Ending {
+    let mut base = super::base(&arguments.common, None)?;
     base.every_tool = true;
     match arguments.name.as_str() {
         "list" => {
@@ -46,9 +46,9 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
                      haft tool spec {extra} shows one tool"
                 )));
             }
-            return list(&base, arguments, more).await;
+            return list(&base, arguments, extensions).await;
         }
-        "spec" => return spec(&base, arguments, more).await,
+        "spec" => return spec(&base, arguments, extensions).await,
         _ => {}
     }
     if let Some(extra) = &arguments.of {
@@ -65,13 +65,14 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     let which = arguments.session.clone().map_or(SessionChoice::IfNeeded, SessionChoice::Named);
     let style = view::Style::plain(&base.environment);
     let env = base.env(None, terminal)?;
-    let core = Core::open(base, &arguments.common, which, &env, more).await?;
+    let common = &arguments.common;
+    let core = super::open(SessionBuilder { base, common, which, env, extensions }).await?;
     let told = view::notices(&core.bus);
     let alone = "haft tool makes one call, and everything ends with it";
     core.jobs().refuse(alone);
     core.shells().refuse(alone);
     if core.dispatcher.tools.spec(&arguments.name).is_none() {
-        let why = core.base.taken_away(&arguments.common, &env, &arguments.name);
+        let why = core.base.taken_away(common, &core.env, &arguments.name);
         let unknown =
             || view::sentence(&core.dispatcher.tools.unknown(&arguments.name).to_string());
         return Err(Failure::Usage(why.unwrap_or_else(unknown)));
@@ -115,7 +116,7 @@ async fn end(
     };
     // What was only observed is not kept as a rule; here something refers to it.
     let kept = if whole.is_some() { core.bus.keep() } else { Ok(()) };
-    core.close().await;
+    super::close(core).await;
     // What was noticed meanwhile is said before the result.
     drop(told.await);
     let ending = tell(arguments, outcome, core.session_id(), &call.to_string());
@@ -248,8 +249,8 @@ async fn real_paths(host: &dyn Host, plan: &Plan) -> Option<Vec<Option<HostPath>
     Some(real)
 }
 
-async fn list(base: &Base, arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
-    let tools = tools(base, arguments, more).await?;
+async fn list(base: &Base, arguments: &Tool, extensions: &Extensions) -> Ending {
+    let tools = tools(base, arguments, extensions).await?;
     for spec in tools.specs() {
         if arguments.json {
             println_json(&serde_json::to_string(&**spec)?)?;
@@ -261,11 +262,11 @@ async fn list(base: &Base, arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Endin
     Ok(())
 }
 
-async fn spec(base: &Base, arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
+async fn spec(base: &Base, arguments: &Tool, extensions: &Extensions) -> Ending {
     let Some(name) = &arguments.of else {
         return Err(Failure::Usage("`haft tool spec` wants the name of a tool".into()));
     };
-    let tools = tools(base, arguments, more).await?;
+    let tools = tools(base, arguments, extensions).await?;
     match tools.spec(name) {
         Some(spec) => println_json(&serde_json::to_string_pretty(&**spec)?),
         None => Err(Failure::Usage(view::sentence(&tools.unknown(name).to_string()))),
@@ -278,13 +279,10 @@ fn is_terminal() -> bool {
 }
 
 /// The tools as the model of the settings gets them, where there is one.
-async fn tools(
-    base: &Base,
-    arguments: &Tool,
-    more: &[Arc<dyn AnyTool>],
-) -> Result<ToolSet, Failure> {
+async fn tools(base: &Base, arguments: &Tool, extensions: &Extensions) -> Result<ToolSet, Failure> {
     let env = base.env(base.loaded.settings.model.name.as_deref(), is_terminal())?;
-    base.tools(&arguments.common, &env, more).await
+    let registry = base.registry(&arguments.common, &env, &extensions.tools).await;
+    Ok(super::built(&base.problems, registry)?.assemble(&env))
 }
 
 /// The arguments as they were written: given, from standard input, or none.

@@ -7,7 +7,7 @@ use haft_config::{Environment, Trust};
 
 use super::view;
 use crate::{
-    app::session::{folder, home, project_root},
+    app::base::{folder, home, project_root},
     cli::{
         self,
         exit::{Ending, println},

@@ -25,9 +25,9 @@ use serde_json::json;
 
 use super::select::Group;
 use crate::{
-    app::session::{Base, NO_TURN},
+    app::{base::Base, session::NO_TURN},
     cli::exit::Failure,
-    faces::view,
+    plain,
 };
 
 /// How much of a diff is shown.
@@ -76,7 +76,7 @@ pub enum Refused {
 
 impl Refused {
     fn describe(text: &str) -> Self {
-        Self::Failed(Failure::Failed(view::safe(text)))
+        Self::Failed(Failure::Failed(plain::safe(text)))
     }
 
     /// The failure that ends the run.
@@ -84,7 +84,7 @@ impl Refused {
         match self {
             Self::Conflict(conflicts) => {
                 let path = |conflict: &Conflict| conflict.path.text().into_owned();
-                let paths = view::safe(&first(conflicts.iter(), path, "").join(", "));
+                let paths = plain::safe(&first(conflicts.iter(), path, "").join(", "));
                 Failure::Failed(format!("changed by someone else: {paths}. Nothing was changed."))
             }
             Self::Failed(failure) => failure,
@@ -125,7 +125,7 @@ impl Work<'_> {
             )),
             error => Refused::describe(&format!("{error}. Nothing was changed.")),
         })?;
-        let doubts = group.doubts.iter().map(|text| view::safe(text));
+        let doubts = group.doubts.iter().map(|text| plain::safe(text));
         let notes = doubts.chain(self.notes(&stays, &apart, &stay)).collect();
         let is_file = |receipt: &&Receipt| receipt.kind != EntryKind::Folder;
         let files = receipts.iter().filter(is_file).flat_map(left).collect();
@@ -169,7 +169,7 @@ impl Work<'_> {
         let receipts = &changed.receipts;
         let (mut text, what) = (String::new(), if redo { "Made again" } else { "Took back" });
         for (call, title) in group.calls.iter().zip(&group.titles) {
-            let title = view::safe(title);
+            let title = plain::safe(title);
             // Writing to a string cannot fail.
             let _ = if group.gone.contains(call) {
                 let why = "what it had made was gone before it was taken back";
@@ -179,7 +179,7 @@ impl Work<'_> {
             };
         }
         for receipt in receipts.iter().take(TOLD) {
-            let shown = |path| view::safe(&self.base.place.shown(path));
+            let shown = |path| plain::safe(&self.base.place.shown(path));
             let from = match &receipt.action {
                 ReceiptAction::Renamed { from } => format!("{} to ", shown(from)),
                 _ => String::new(),
@@ -199,7 +199,7 @@ impl Work<'_> {
         let unchanged = as_wanted(group, changed);
         for path in unchanged.iter().copied().take(TOLD) {
             let lost = group.receipts.iter().any(|one| one.path == *path && !is_kept(one));
-            let path = view::safe(&self.base.place.shown(path));
+            let path = plain::safe(&self.base.place.shown(path));
             let _ = if lost {
                 writeln!(text, "  {path} is left as it is: what it held {when} was not kept")
             } else {
@@ -219,9 +219,9 @@ impl Work<'_> {
         apart: &[SplitHardLink],
         stay: &[KeptFolder],
     ) -> Vec<String> {
-        let shown = |path: &HostPath| view::safe(&self.base.place.shown(path));
+        let shown = |path: &HostPath| plain::safe(&self.base.place.shown(path));
         let stays = |(path, why): &(HostPath, String)| {
-            format!("{} is left as it is: {}", shown(path), view::safe(why))
+            format!("{} is left as it is: {}", shown(path), plain::safe(why))
         };
         let alone = |one: &SplitHardLink| {
             let names: Vec<String> = one.names.iter().map(shown).collect();
@@ -237,14 +237,14 @@ impl Work<'_> {
         let mut notes = first(left.iter(), stays, " that are left as they are");
         notes.extend(first(apart.iter(), alone, " that are files of their own now"));
         let holds = |one: &KeptFolder| {
-            let name = |name: &Vec<u8>| view::safe(&String::from_utf8_lossy(name));
+            let name = |name: &Vec<u8>| plain::safe(&String::from_utf8_lossy(name));
             let mut names: Vec<String> = one.names.iter().map(name).collect();
             if one.more > 0 {
                 names.push(format!("{} more", one.more));
             }
             let (path, names) = (shown(&one.path), names.join(", "));
             if let Some(why) = &one.closed {
-                let why = view::safe(why);
+                let why = plain::safe(why);
                 return format!(
                     "{path}/ stays: what it holds cannot be looked at ({why}); it is yours to open \
                      (chmod u+rwx) and to remove"
@@ -264,7 +264,7 @@ impl Work<'_> {
         let text = |receipt: &Receipt| {
             format!(
                 "what {} held was too much to be kept: this cannot be gone back on",
-                view::safe(&self.base.place.shown(&receipt.path))
+                plain::safe(&self.base.place.shown(&receipt.path))
             )
         };
         first(lost, text, " of which that was too much")
@@ -279,10 +279,10 @@ impl Work<'_> {
     /// Says what somebody changed since, and who where that is known.
     fn conflict(&self, group: &Group, conflict: &Conflict) -> String {
         let hash = |hash: Option<Hash>| hash.map_or("no file".to_owned(), |hash| hash.to_string());
-        let path = view::safe(&self.base.place.shown(&conflict.path));
+        let path = plain::safe(&self.base.place.shown(&conflict.path));
         let (left, found) = (hash(conflict.left), hash(conflict.found));
         let by = group.left_by(&conflict.path, conflict.found).unwrap_or("someone else");
-        let by = view::safe(by);
+        let by = plain::safe(by);
         let mut text = format!("{path} was changed since by {by}");
         // Writing to a string cannot fail.
         if conflict.left != conflict.found || conflict.rights.is_none() {

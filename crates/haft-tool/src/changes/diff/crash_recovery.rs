@@ -97,7 +97,7 @@ impl Dispatcher {
             let root = host.fs().locate(root, Follow::No).await?;
             roots.extend(Some(root).filter(|root| root.kind == FileKind::FOLDER));
         }
-        let walk = walk(&self.session.judge(), &open.tool, host.style(), CancellationToken::new());
+        let walk = walk(&self.permissions(), &open.tool, host.style(), CancellationToken::new());
         let limits = watching.limits();
         let mut before = open.before;
         // The packs may be gone, and are not put back yet.

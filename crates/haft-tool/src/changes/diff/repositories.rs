@@ -195,7 +195,7 @@ impl Repositories {
             } else if loss.is_along {
                 // What it went with is told.
                 keep(&loss, of, &mut rescued).await;
-            } else if session.judge().mode == Mode::Auto && !self.is_meant(&loss.git) {
+            } else if session.permissions().mode == Mode::Auto && !self.is_meant(&loss.git) {
                 put_back(loss, of, place, &mut rescued).await;
             } else {
                 lose(&loss, of, place, &mut rescued).await;
@@ -274,7 +274,7 @@ pub(super) async fn after_kill(
     };
     let Ok((losses, _left)) = tokio::task::spawn_blocking(work).await else { return rescued };
     for loss in losses.into_iter().filter(|loss| !loss.what.is_empty()) {
-        if session.judge().mode == Mode::Auto {
+        if session.permissions().mode == Mode::Auto {
             put_back(loss, (&**host, &*images), place, &mut rescued).await;
         } else if is_known {
             lose(&loss, (&**host, &*images), place, &mut rescued).await;

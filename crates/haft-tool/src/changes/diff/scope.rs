@@ -64,7 +64,7 @@ pub(super) fn walk(
 
 /// What of the workspace the caller of a call may know, until the call is stopped.
 pub(super) fn of(call: &Call, host: &dyn Host) -> Walk {
-    walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone())
+    walk(&call.cx.permissions(), call.tool(), host.style(), call.cx.stop.clone())
 }
 
 /// How long it is waited at most for the clock of files to go on: some of its ticks.

@@ -34,7 +34,7 @@ impl Stage for Ask {
             return next.run(call);
         };
         async move {
-            let judge = call.cx.session().judge();
+            let judge = call.cx.permissions();
             let saved = lasting(&call, &ruling, &judge);
             let edits = rules::is_mere_edit(&call, &judge);
             let question = question(&call, &ruling, &saved, edits);

@@ -88,7 +88,7 @@ fn one_line(text: &str) -> Cow<'_, str> {
 /// What else of a script would be asked about, each once.
 fn others(call: &Call, ruling: &Ruling) -> Vec<String> {
     let Ok(prepared) = call.ready() else { return Vec::new() };
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     let (_, parts) = rules::with_ask(call, prepared, &prepared.plan, &judge, |ask| {
         judge.policy.decide_parts(ask)
     });

@@ -83,7 +83,7 @@ impl Stage for Sandbox {
 /// # Errors
 /// When none holds, and without one nothing is to run.
 pub(crate) async fn walls(call: &Call) -> Result<Option<SandboxScope>, ToolError> {
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     let wanted = judge.policy.sandbox();
     let host = &call.cx.dispatcher.host;
     let Some(shell) = host.shell().filter(|_| judge.mode == Mode::Auto || wanted.always) else {
@@ -154,7 +154,7 @@ async fn level(shell: &dyn Shell, wanted: &[Level]) -> Option<Level> {
 
 /// What the programs of a call may touch; none: whatever haft may.
 pub(crate) async fn limits(call: &Call) -> Option<Limits> {
-    let judge = call.cx.session().judge();
+    let judge = call.cx.permissions();
     let (policy, plan) = (&judge.policy, call.plan()?);
     let wanted = policy.sandbox();
     if !runs(call) || plan.effects.contains(&unconfined()) {

@@ -36,7 +36,7 @@ pub use self::{
     ready::{Ready, ready},
     views::names,
 };
-use super::session::{Base, NO_TURN};
+use super::{base::Base, session::NO_TURN};
 
 /// Most characters of one text for the model.
 const WORDS: usize = 10_000;
@@ -148,7 +148,7 @@ impl Hooks {
     }
 
     fn payload(&self, event: HookEvent, fields: &Value) -> Value {
-        let mode = match self.session.judge().mode {
+        let mode = match self.session.permissions().mode {
             Mode::Ask => "default",
             Mode::AcceptEdits => "acceptEdits",
             Mode::Plan => "plan",

@@ -153,5 +153,5 @@ fn script(file: &str, answered: usize) -> Result<Arc<dyn Provider>, Failure> {
 
 /// Spreads the pauses of many processes that failed at the same moment.
 fn seed() -> u64 {
-    super::session::now().wrapping_mul(u64::from(std::process::id()) | 1)
+    super::base::now().wrapping_mul(u64::from(std::process::id()) | 1)
 }

@@ -11,12 +11,12 @@ use haft_tool::{CrashedRun, Events as _, RecordError};
 use haft_types::{AgentPath, Body, CallId, Event, Outcome, Receipt, Status};
 
 use crate::{
-    app::session::{self, Base, Core, NO_TURN},
-    cli::{
-        Common,
-        exit::{Ending, say},
+    app::{
+        base::Base,
+        problem::Problems,
+        session::{self, Core, Extensions, NO_TURN, SessionBuilder, SessionChoice},
     },
-    faces::view,
+    cli::{Common, exit::Failure},
 };
 
 /// Finds what killed commands changed, tells it, and adds it to how the open calls of the log end.
@@ -33,7 +33,8 @@ pub async fn add(
     let told = |call: &CallId| told_since(events, call);
     let watching = session::watching(&core.base).unwrap_or_default();
     let killed = core.dispatcher.killed(watching, &ended, &told).await.unwrap_or_else(|error| {
-        say(&format!("haft: what commands of a killed run changed cannot be found: {error}"));
+        let text = format!("what commands of a killed run changed cannot be found: {error}");
+        core.base.problems.warn(text);
         Vec::new()
     });
     for CrashedRun { call, others, receipts, lines, .. } in &killed {
@@ -53,8 +54,7 @@ pub async fn add(
             core.bus.emit(&AgentPath::default(), NO_TURN, body)?;
         }
         for line in lines {
-            let line = view::safe(line);
-            say(&format!("haft: {call} ran when haft was killed: {line}"));
+            core.base.problems.warn(format!("{call} ran when haft was killed: {line}"));
         }
     }
     rescue(core, killed.first().map(|killed| &killed.call), open).await?;
@@ -83,7 +83,7 @@ async fn rescue(
         _ => {}
     }
     for line in &lines {
-        say(&format!("haft: when haft was killed, a command ran: {}", view::safe(line)));
+        core.base.problems.warn(format!("when haft was killed, a command ran: {line}"));
     }
     Ok(())
 }
@@ -110,16 +110,27 @@ fn told_since(events: &[Event], call: &CallId) -> Vec<Receipt> {
 
 /// Takes what a killed run of a session left into its log, where there is something and no other
 /// haft holds it.
-pub async fn record_crashed(store: &Store, id: &SessionId) -> Ending {
+pub async fn record_crashed(
+    store: &Store,
+    id: &SessionId,
+    problems: &Problems,
+) -> Result<(), Failure> {
     if !store.pre_images(id, 0).has_copies() || store.resume(id).is_err() {
         return Ok(());
     }
     // What cannot be read is told by whoever opens it.
     let root = root_of(&store.events(id)?.flatten().collect::<Vec<_>>());
-    let base = Base::load(&Common::default(), root.as_deref())?;
-    let env = base.env(None, false)?;
-    let which = session::SessionChoice::Named(id.to_string());
-    Core::open(base, &Common::default(), which, &env, &[]).await?.close().await;
+    let base = Base::load(&Common::default(), root.as_deref(), problems)?;
+    let builder = SessionBuilder {
+        env: base.env(None, false)?,
+        base,
+        common: &Common::default(),
+        which: SessionChoice::Named(id.to_string()),
+        extensions: &Extensions::default(),
+    };
+    let (core, found) = builder.open().await?;
+    problems.extend(found);
+    core.close().await;
     Ok(())
 }
 

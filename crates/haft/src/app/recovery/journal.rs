@@ -11,7 +11,7 @@ use haft_session::{CrashLeftovers, Journals, SessionError, SessionId, Store};
 use haft_tool::{Journal, Journaled, Rollback, put_back};
 use haft_types::{HostPath, Receipt};
 
-use crate::{cli::exit::say, undo};
+use crate::undo;
 
 /// Most files that one notice names.
 const NAMED: usize = 5;
@@ -43,21 +43,21 @@ impl Journaled for Open {
 }
 
 /// Puts back the files that killed runs had written in part, and says which. It waits for the disk.
-pub fn put_torn_back(ledger: &Path) {
+pub fn put_torn_back(ledger: &Path, say: &dyn Fn(String)) {
     match Local::put_torn_back(ledger) {
         Ok(files) => files.iter().for_each(|(path, end)| match end {
-            Ok(()) => say(&format!("haft: a change was cut off, and is taken back: {path} as before it")),
-            Err(why) => say(&format!(
-                "haft: {path} was left as it is when a change that was cut off was taken back: {why}"
+            Ok(()) => say(format!("a change was cut off, and is taken back: {path} as before it")),
+            Err(why) => say(format!(
+                "{path} was left as it is when a change that was cut off was taken back: {why}"
             )),
         }),
-        Err(error) => say(&format!("haft: a change that was cut off: {}: {error}", ledger.display())),
+        Err(error) => say(format!("a change that was cut off: {}: {error}", ledger.display())),
     }
 }
 
 /// Puts back what killed runs left half done, and says what it did. It waits for the disk.
-pub fn recover(home: &Path, host: &dyn Host, settings: &haft_config::Undo) {
-    let told = |error: &SessionError| say(&format!("haft: a change that was cut off: {error}"));
+pub fn recover(home: &Path, host: &dyn Host, settings: &haft_config::Undo, say: &dyn Fn(String)) {
+    let told = |error: &SessionError| say(format!("a change that was cut off: {error}"));
     let (left, unread) = match Journals::open(home).left() {
         Ok(found) => found,
         Err(error) => return told(&error),
@@ -68,11 +68,11 @@ pub fn recover(home: &Path, host: &dyn Host, settings: &haft_config::Undo) {
     }
     let runtime = match tokio::runtime::Builder::new_current_thread().build() {
         Ok(runtime) => runtime,
-        Err(error) => return say(&format!("haft: a change that was cut off waits: {error}")),
+        Err(error) => return say(format!("a change that was cut off waits: {error}")),
     };
     let store = Store::open(home);
     for left in left {
-        if let Err(error) = runtime.block_on(mend(&store, host, settings, left)) {
+        if let Err(error) = runtime.block_on(mend(&store, host, settings, left, say)) {
             told(&error);
         }
     }
@@ -83,24 +83,25 @@ async fn mend(
     host: &dyn Host,
     settings: &haft_config::Undo,
     left: CrashLeftovers,
+    say: &dyn Fn(String),
 ) -> Result<(), SessionError> {
     let images = undo::kept(store, &left.session, settings);
     let mended = put_back(host, &*images, &left.receipts, true).await;
-    tell(&mended);
+    report(&mended, say);
     // What only has to wait for room or rights is tried again.
     if mended.again { Ok(()) } else { left.end() }
 }
 
-fn tell(mended: &Rollback) {
+fn report(mended: &Rollback, say: &dyn Fn(String)) {
     if !mended.restored.is_empty() {
         let files = names(mended.restored.iter());
-        say(&format!(
-            "haft: a change of several files was cut off, and is taken back: {files} as before it"
+        say(format!(
+            "a change of several files was cut off, and is taken back: {files} as before it"
         ));
     }
     for (path, why) in &mended.left {
-        say(&format!(
-            "haft: {path} was left as it is when a change of several files was taken back: {why}"
+        say(format!(
+            "{path} was left as it is when a change of several files was taken back: {why}"
         ));
     }
 }

@@ -7,7 +7,6 @@ use std::{
     io::{IsTerminal as _, Write as _},
     net::ToSocketAddrs as _,
     os::unix::fs::DirBuilderExt as _,
-    sync::Arc,
     time::Duration,
 };
 
@@ -16,15 +15,17 @@ use haft_agent::system;
 use haft_config::Presence;
 use haft_host::{Host as _, Output, Program, Spawn};
 use haft_llm::Wire as _;
-use haft_tool::{AnyTool, Settings, standard};
+use haft_tool::{Settings, standard};
 use haft_types::{Env, ToolSpec};
 use serde_json::json;
 
 use super::view;
 use crate::{
     app::{
-        agent, executables, model,
-        session::{Base, CACHES, REPOSITORIES},
+        agent,
+        base::{Base, CACHES, REPOSITORIES},
+        executables, model,
+        session::Extensions,
     },
     cli::{
         Debug, DebugWhat, Doctor,
@@ -53,7 +54,7 @@ fn line(what: &str, state: State, text: impl Into<String>) -> Line {
 
 /// Probes and tells.
 pub async fn run(arguments: &Doctor) -> Ending {
-    let base = Base::load(&arguments.common, None)?;
+    let base = super::base(&arguments.common, None)?;
     let mut lines = vec![line("version", State::Fine, env!("CARGO_PKG_VERSION"))];
     lines.push(state_folder(&base));
     lines.extend(kept(&base));
@@ -305,14 +306,15 @@ async fn provider(name: &str, url: &str, key: bool) -> Line {
 }
 
 /// `haft debug`: what is sent and run, as it is.
-pub async fn debug(arguments: &Debug, more: &[Arc<dyn AnyTool>]) -> Ending {
+pub async fn debug(arguments: &Debug, extensions: &Extensions) -> Ending {
     if arguments.what == DebugWhat::Pipeline {
         let names: Vec<&str> = standard(&Settings::default()).names().collect();
         return println(&names.join(" > "));
     }
-    let base = Base::load(&arguments.common, None)?;
+    let base = super::base(&arguments.common, None)?;
     let env = base.env(base.loaded.settings.model.name.as_deref(), true)?;
-    let tools = base.tools(&arguments.common, &env, more).await?;
+    let registry = base.registry(&arguments.common, &env, &extensions.tools).await;
+    let tools = super::built(&base.problems, registry)?.assemble(&env);
     if arguments.what == DebugWhat::Tools {
         let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
         let json = haft_llm::anthropic::AnthropicMessages.tools(&specs);

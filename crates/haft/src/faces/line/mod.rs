@@ -20,9 +20,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haft_agent::{Agent, Feed, Handle, Input, When};
+use haft_agent::{Feed, Handle, Input, When};
 use haft_session::SessionId;
-use haft_tool::AnyTool;
 use haft_types::{Body, Choice, Event, Part, Question};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -43,7 +42,9 @@ use super::{
 use crate::{
     app::{
         agent::{self, SignalAction},
-        session::{Core, ago},
+        base::ago,
+        problem::Problems,
+        session::{Core, Extensions},
     },
     cli::{
         LineCommand, Start,
@@ -76,7 +77,7 @@ const LINE_COMMANDS: [&str; 7] = ["/quit", "/exit", "/help", "/mode", "/undo", "
 
 /// Where the talk stands.
 struct LineMode {
-    core: Core,
+    core: Arc<Core>,
     handle: Handle,
     outbox: Outbox,
     view: View,
@@ -103,8 +104,10 @@ struct LineMode {
 }
 
 /// Talks until the person has had enough.
-pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
-    let core = agent::open(start, true, more).await?;
+pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
+    let problems = Problems::default();
+    let opened = agent::open(start, true, extensions, &problems).await;
+    let core = super::opened(&problems, opened)?;
     core.dispatcher.session.questions.set_somebody(true);
     let mut feed = core.bus.subscribe();
     let style =
@@ -113,7 +116,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let mut keys = Keys::new(dumb);
     let screen = Screen::new(keys.is_terminal(), dumb, &style);
     let view = View::new(style).with(core.dispatcher.tools.specs()).of_session(core.session_id());
-    let handle = Agent::start(agent::setup(&core, start).await?);
+    let handle = super::started(&core, agent::main_agent(&core, start)).await?;
     agent::begin_talk(&core, start, &handle).await;
     let pauses = Pauses::new()?;
     keys.take();
@@ -150,8 +153,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let LineMode { core, handle, .. } = talk;
     handle.close().await;
     agent::end_talk(&core, "prompt_input_exit").await;
-    let stopped = core.end_jobs().await;
-    core.close().await;
+    let stopped = super::close(&core).await;
     say_stopped(&stopped);
     ending?;
     if spoke { print(&farewell(core.session_id())) } else { Ok(()) }
@@ -246,7 +248,7 @@ impl LineMode {
         if self.at_work() {
             return Ok(());
         }
-        let edits = self.core.dispatcher.session.judge().grants.edits;
+        let edits = self.core.dispatcher.permissions().grants.edits;
         self.screen.prompt(if edits { "edits " } else { "" })
     }
 
@@ -317,7 +319,7 @@ impl LineMode {
             Some(Typed::Line(line)) => self.answer_line(&line, Instant::now()).await?,
             None => {
                 self.ended = true;
-                // Nobody can answer any more, which the log is to say too.
+                // Nobody can answer any extensions, which the log is to say too.
                 self.core.dispatcher.session.questions.set_somebody(false);
             }
         }
@@ -338,8 +340,8 @@ impl LineMode {
             if let Some(choice) = choice(&self.offered, key).cloned() {
                 return self.choose(&choice, None);
             }
-            if let Some(more) = More::of(key) {
-                return self.more(more).await;
+            if let Some(extensions) = More::of(key) {
+                return self.more(extensions).await;
             }
         }
         let mut behind = String::new();
@@ -436,7 +438,7 @@ impl LineMode {
     fn mode(&self, name: &str) -> Ending {
         let session = &self.core.dispatcher.session;
         if name.is_empty() {
-            return print(&format!("mode {}\n", session.judge().mode));
+            return print(&format!("mode {}\n", session.permissions().mode));
         }
         match name.parse() {
             Ok(mode) => {

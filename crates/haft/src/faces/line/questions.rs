@@ -68,7 +68,7 @@ impl More {
 /// What `haft why` says about the call of a question that still waits.
 pub(super) async fn why(questions: &Broker, question: &Question) -> String {
     let text = match questions.about(&question.id) {
-        Some((dispatcher, request)) => crate::faces::why::explained(&dispatcher, &request).await,
+        Some((dispatcher, request)) => crate::app::explain::explained(&dispatcher, &request).await,
         None => "the question is settled".to_owned(),
     };
     format!("\n{}\n", indent(&exact(&text), "  "))

@@ -8,8 +8,8 @@ mod out;
 
 use std::{sync::Arc, time::Duration};
 
-use haft_agent::{Agent, Feed, Handle, Input, When};
-use haft_tool::{AnyTool, Job};
+use haft_agent::{Feed, Handle, Input, When};
+use haft_tool::Job;
 use haft_types::{Body, Event, Level, Part, Stop, TurnEnd, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,13 +23,16 @@ use super::view::{self, Outage, Style, View};
 use crate::{
     app::{
         agent, attachments,
-        session::{Core, now},
+        base::now,
+        problem::Problems,
+        session::{Core, Extensions},
     },
     cli::{
         Output, Start,
         exit::{Ending, Failure, print_data, println_json, say, say_view},
         stdin,
     },
+    faces,
 };
 
 /// The exit code of a run in which a call was denied, where that is to fail it.
@@ -62,10 +65,10 @@ struct RunResult {
 }
 
 /// Runs once. Programs get a result however it goes.
-pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
+pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
     let mut told = Reported::default();
     let mut out = Out::new(if start.output == Output::Text { print_data } else { println_json })?;
-    let ending = Box::pin(run_once(start, more, (&mut told, &mut out))).await;
+    let ending = Box::pin(run_once(start, extensions, (&mut told, &mut out))).await;
     let wanted = start.output != Output::Text && !told.result;
     if let (Err(failure @ (Failure::Usage(_) | Failure::Failed(_))), true) = (&ending, wanted) {
         let status = match failure {
@@ -91,45 +94,47 @@ struct Reported {
 /// Opens the session, and sends the prompt.
 async fn begin(
     (start, parts): (&Start, Vec<Part>),
-    more: &[Arc<dyn AnyTool>],
+    extensions: &Extensions,
     (told, result, out): (&mut Reported, &mut RunResult, &Out),
 ) -> std::result::Result<Begun, Failure> {
-    let core = agent::open(start, false, more).await?;
+    let problems = Problems::default();
+    let opened = agent::open(start, false, extensions, &problems).await;
+    let core = faces::opened(&problems, opened)?;
     told.session = Some(core.session_id().to_owned());
     let feed = core.bus.subscribe();
-    let setup = agent::setup(&core, start).await?;
+    let handle = faces::started(&core, agent::main_agent(&core, start)).await?;
     if let Some(first) = named(&core)? {
         out.put(result.lines(&first, start.output)?);
     }
-    let handle = Agent::start(setup);
     agent::begin_talk(&core, start, &handle).await;
     for line in core.resumed.iter().flat_map(|resumed| &resumed.unsent) {
         say(&format!("haft: typed before and not sent: {}", view::safe(line)));
     }
     let typed = [start.print.as_deref(), start.prompt.as_deref()];
     let typed: Vec<&str> = typed.into_iter().flatten().collect();
-    let parts = attachments::with_attached(&core.dispatcher, &typed, parts).await;
+    let (parts, refused) = attachments::with_attached(&core.dispatcher, &typed, parts).await;
+    faces::say_problems(refused);
     handle.send(Input::User { when: When::FollowUp, parts });
     Ok(Begun { core, feed, handle })
 }
 
 /// A run whose prompt is sent.
 struct Begun {
-    core: Core,
+    core: Arc<Core>,
     feed: Feed,
     handle: Handle,
 }
 
 async fn run_once(
     start: &Start,
-    more: &[Arc<dyn AnyTool>],
+    extensions: &Extensions,
     (told, out): (&mut Reported, &mut Out),
 ) -> Ending {
     let start_time = now();
     let parts = prompt(start)?;
     let (mut stop, mut result) = (agent::Signals::new()?, RunResult::default());
     let begun = tokio::select! {
-        begun = begin((start, parts), more, (&mut *told, &mut result, out)) => begun?,
+        begun = begin((start, parts), extensions, (&mut *told, &mut result, out)) => begun?,
         _ = stop.received() => {
             told.is_interrupted = true;
             return Err(Failure::Failed("interrupted before the prompt was sent".into()));
@@ -148,8 +153,7 @@ async fn run_once(
         // Its hooks are not waited for.
         _ = stop.received() => {}
     }
-    let stopped = core.end_jobs().await;
-    core.close().await;
+    let stopped = faces::close(&core).await;
     told.result = out.is_full() || out.is_over();
     followed?;
     let took = now().saturating_sub(start_time);

@@ -12,17 +12,17 @@ use serde_json::json;
 
 use super::view;
 use crate::{
-    app::session,
+    app::base,
     cli::{
         Session, SessionAction,
-        exit::{Ending, Failure, print_view, println, println_json, say},
+        exit::{self, Ending, Failure, print_view, println, println_json, say},
     },
 };
 
 /// Lists sessions or shows one.
 pub fn run(arguments: &Session) -> Ending {
     let environment = Environment::capture();
-    let home = session::home(&environment)?;
+    let home = base::home(&environment)?;
     let store = Store::open(home);
     match &arguments.action {
         SessionAction::List { json, here } => list(&store, *json, *here),
@@ -31,7 +31,7 @@ pub fn run(arguments: &Session) -> Ending {
             show_question(&store, id, *number, *json, &environment)
         }
         SessionAction::Prune(arguments) => {
-            prune::run(&store, &home.join(session::REPOSITORIES), arguments)
+            prune::run(&store, &home.join(base::REPOSITORIES), arguments)
         }
     }
 }
@@ -57,7 +57,7 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
             )?;
             continue;
         }
-        let (short, age) = (info.id.short(), session::ago(info.active));
+        let (short, age) = (info.id.short(), base::ago(info.active));
         let turns = info.turns.map_or_else(|| "-".to_owned(), turns_of);
         let mut line = format!("{short}  {age:<14}  {turns:>9}");
         if let Some(cwd) = &info.cwd {
@@ -91,8 +91,8 @@ fn title(info: &SessionInfo) -> Cow<'_, str> {
 }
 
 fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Ending {
-    let id = session::find(store, id)?;
-    session::secrets_of(&store.dir(&id), haft_text::secrets::Names::default());
+    let id = base::find(store, id)?;
+    exit::hide(&base::secrets_of(&store.dir(&id), haft_text::secrets::Names::default()));
     let mut view = view::View::new(view::Style::plain(environment));
     let mut shown = 0_u64;
     for event in store.branch(&id, None)? {
@@ -134,8 +134,8 @@ fn show_question(
     json: bool,
     environment: &Environment,
 ) -> Ending {
-    let id = session::find(store, id)?;
-    session::secrets_of(&store.dir(&id), haft_text::secrets::Names::default());
+    let id = base::find(store, id)?;
+    exit::hide(&base::secrets_of(&store.dir(&id), haft_text::secrets::Names::default()));
     let wanted = QuestionId::nth(number);
     let mut view = view::View::new(view::Style::plain(environment));
     let (mut asked, mut found) = (0_u64, false);

@@ -26,6 +26,8 @@ use self::{
 };
 use crate::{app::attachments::is_attached, cli::exit::say};
 
+pub use crate::plain::{safe, sentence};
+
 /// Lines of a result before the rest is folded.
 const FOLD: u16 = 10;
 /// Lines of a diff before the rest is folded.
@@ -60,23 +62,6 @@ impl Style {
             root: None,
         }
     }
-}
-
-/// A text that no terminal takes for a command, in one line.
-pub fn safe(text: &str) -> String {
-    clean(text).replace('\n', " ")
-}
-
-/// What went wrong and what to do, which may be several lines, in one line.
-pub fn sentence(text: &str) -> String {
-    let mut sentence = String::new();
-    for line in clean(text).lines().map(str::trim).filter(|line| !line.is_empty()) {
-        if !sentence.is_empty() {
-            sentence.push_str(if sentence.ends_with(['.', '!', '?', ':']) { " " } else { ". " });
-        }
-        sentence.push_str(line);
-    }
-    sentence
 }
 
 /// A call that was told of and has not ended.

@@ -1,0 +1,357 @@
+//! What a run stands on: folders, settings, rules, secrets, and this machine as they want it.
+//!
+//! **Invariant:** it prints nothing and writes nothing; nothing of an untrusted project takes effect.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use haft_config::{Environment, Layer, Loaded, Sources, Trust};
+use haft_host::{Host, Local};
+use haft_policy::{Anchors, Mode, Policy};
+use haft_session::{SessionError, SessionId, Store};
+use haft_text::secrets::{Names, Secrets};
+use haft_types::{Env, Hash, Place};
+
+use super::{
+    hooks::{self, Ready},
+    model,
+    problem::{Problem, Problems},
+    recovery::journal,
+    reexec,
+    rules::{command_line, confinement, report, restricting, rules, unread},
+};
+use crate::cli::{Common, exit::Failure};
+
+/// The settings of whoever runs the machine.
+const MANAGED: &str = "/etc/haft/settings.toml";
+/// The same of Claude Code.
+const MANAGED_CLAUDE: &str = "/etc/claude-code/managed-settings.json";
+
+/// Where what commands put in the place of something protected goes, in the state folder.
+const PUT_ASIDE: &str = "put-aside";
+/// Where copies of git repositories are, for as long as a process needs them.
+pub const REPOSITORIES: &str = "repositories";
+/// Where the host keeps a record of the places that are being written to, in the state folder.
+const LEDGER: &str = "writing";
+/// Longest that the start waits for the disks on which a killed run left something.
+const RECOVERY: Duration = Duration::from_millis(500);
+
+/// Longest that a run waits until what was done by half is taken back.
+const MENDING: Duration = Duration::from_secs(5);
+
+/// Where the caches of confined programs are, in the state folder.
+pub const CACHES: &str = "caches";
+
+/// Where confined programs of a workspace have their caches: no two share what one could spoil.
+fn caches(home: &Path, cwd: &Path) -> PathBuf {
+    let of = Hash::of(cwd.as_os_str().as_encoded_bytes()).to_string();
+    let short: String = of.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    home.join(CACHES).join(short)
+}
+
+/// The folders, settings and rules of a run.
+pub struct Base {
+    /// The environment.
+    pub environment: Environment,
+    /// The settings with where they came from.
+    pub loaded: Loaded,
+    /// This machine.
+    pub host: Arc<Local>,
+    /// The workspace.
+    pub place: Arc<Place>,
+    /// The nearest folder upward that holds a repository, else the workspace root.
+    pub project: PathBuf,
+    /// Whether the project's settings count.
+    pub trusted: bool,
+    /// How much is asked.
+    pub mode: Mode,
+    /// The rules.
+    pub policy: Policy,
+    /// The hooks of all settings that count.
+    pub hooks: Vec<Arc<Ready>>,
+    /// The values of secrets that are known, which nothing shows.
+    pub secrets: Arc<Secrets>,
+    /// Whether tools that are not on by default are there, too.
+    pub every_tool: bool,
+    /// The tool that is called, where that is all that is wanted.
+    pub called: Option<String>,
+    /// What is wrong and stops nothing.
+    pub problems: Problems,
+}
+
+/// How long ago a moment was: `5 min ago`; it is in milliseconds since the Unix epoch.
+pub fn ago(moment: u64) -> String {
+    let seconds = now().saturating_sub(moment) / 1_000;
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..172_800 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Base {
+    /// Reads settings and rules for a workspace; nothing is written.
+    ///
+    /// # Errors
+    /// What is a reason not to start. What is none is among the `problems`, also then.
+    pub fn load(
+        common: &Common,
+        root: Option<&Path>,
+        problems: &Problems,
+    ) -> Result<Self, Failure> {
+        Self::load_in(Environment::capture(), common, root, problems)
+    }
+
+    /// As [`load`](Self::load), in a given environment.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn load_in(
+        environment: Environment,
+        common: &Common,
+        root: Option<&Path>,
+        problems: &Problems,
+    ) -> Result<Self, Failure> {
+        let cwd = folder(root)?;
+        let project = project_root(&cwd);
+        let haft_home = home(&environment)?.to_owned();
+        let trusted = common.trust || Trust::load(&haft_home)?.trusted(&project) == Some(true);
+        let mut loaded = haft_config::load(&Sources {
+            haft_home: Some(haft_home.clone()),
+            project: Some(project.clone()),
+            trusted,
+            managed: Some(MANAGED.into()),
+            managed_claude: Some(MANAGED_CLAUDE.into()),
+            environment: environment.clone(),
+            command_line: command_line(common),
+        });
+        let secrets = secrets(&loaded);
+        problems.hide(&secrets);
+        // What cannot be read is told before anything that depends on it fails.
+        if loaded.fatal().next().is_some() {
+            report(&loaded, problems)?;
+        }
+        check_models(&loaded, problems);
+        let host = Arc::new(host(&loaded, &haft_home, &cwd));
+        let place = Arc::new(place(&host, &cwd, common, &loaded)?);
+        let anchors = Anchors {
+            cwd: place.cwd.clone(),
+            roots: place.roots.clone(),
+            project: Local::path(&project)?,
+            home: place.home.clone(),
+            state: vec![Local::path(&haft_home)?],
+        };
+        let hooks = hooks::ready(&mut loaded, &anchors);
+        report(&loaded, problems)?;
+        let policy = restricting(Policy::new(&rules(&loaded), anchors), &loaded);
+        let policy = policy.sparing(reexec::own_processes());
+        let policy = policy.confining(confinement(&loaded, &place, problems)?);
+        unread(policy.problems(), &loaded, problems)?;
+        let mode = loaded.settings.mode;
+        Ok(Self {
+            environment,
+            loaded,
+            host,
+            place,
+            project,
+            trusted,
+            mode,
+            policy,
+            hooks,
+            secrets,
+            every_tool: false,
+            called: None,
+            problems: problems.clone(),
+        })
+    }
+
+    /// Where sessions are kept.
+    ///
+    /// # Errors
+    /// When there is no folder for them.
+    pub fn store(&self) -> Result<Store, Failure> {
+        Ok(Store::open(home(&self.environment)?))
+    }
+
+    /// What the tools may depend on: the model, if any, and whether someone can answer.
+    ///
+    /// # Errors
+    /// Says of a model that cannot be meant where it was named.
+    pub fn env(&self, model: Option<&str>, interactive: bool) -> Result<Env, Failure> {
+        let shell = self.host.shell().is_some();
+        let Some(model) = model else {
+            return Ok(Env { vision: true, shell, interactive, ..Env::default() });
+        };
+        let reference = model::named(model, &self.loaded.settings).map_err(|error| {
+            let from = match self.loaded.origin("model.name") {
+                Layer::CommandLine => "--model".to_owned(),
+                Layer::Environment => "HAFT_MODEL".to_owned(),
+                layer => format!("`model` in the {layer}"),
+            };
+            Failure::Usage(format!("{from}: {error}"))
+        })?;
+        let vision = model::takes_images(&reference, &self.loaded.settings);
+        Ok(Env { model: reference.name().to_owned(), vision, shell, interactive })
+    }
+}
+
+/// Names the models of the settings that cannot be meant.
+fn check_models(loaded: &Loaded, problems: &Problems) {
+    for name in loaded.settings.models.keys() {
+        if let Err(error) = model::named(name, &loaded.settings) {
+            problems.warn(format!("models.{name:?}: {error}"));
+        }
+    }
+}
+
+/// This machine as the settings want it.
+fn host(loaded: &Loaded, haft_home: &Path, cwd: &Path) -> Local {
+    let host = Local::new()
+        .with_ledger(haft_home.join(LEDGER))
+        .with_caches(caches(haft_home, cwd))
+        .with_put_aside(haft_home.join(PUT_ASIDE))
+        .with_repositories(haft_home.join(REPOSITORIES))
+        .with_supervisor(reexec::supervisor())
+        .with_secrets(secret_names(loaded))
+        .with_let_through(loaded.settings.shell.let_through.clone())
+        .with_variables(loaded.variables.clone());
+    match loaded.settings.shell.start_up_seconds {
+        0 => host,
+        seconds => host.with_start_up(Duration::from_secs(seconds)),
+    }
+}
+
+/// Where all state lives; whoever set it wrong is told so.
+pub fn home(environment: &Environment) -> Result<&Path, Failure> {
+    environment.state_folder().map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// The session whose id begins so. One that is not there was typed wrong.
+pub fn find(store: &Store, prefix: &str) -> Result<SessionId, Failure> {
+    if prefix.trim().is_empty() {
+        let text = "the id of a session is empty: give how it begins; haft session list names them";
+        return Err(Failure::Usage(text.into()));
+    }
+    store.find(prefix).map_err(|error| match error {
+        SessionError::NotFound { .. }
+        | SessionError::Ambiguous { .. }
+        | SessionError::NotAnId(_) => Failure::Usage(error.to_string()),
+        error => error.into(),
+    })
+}
+
+/// Removes what killed runs left wherever they wrote, and takes back what they did by half; without
+/// any, that is two looks. What is found later than this waits is given to `late`.
+///
+/// # Errors
+/// When there is no folder of state.
+pub fn recover(base: &Base, late: impl Fn(Problem) + Send + 'static) -> Result<(), Failure> {
+    let home = home(&base.environment)?.to_owned();
+    let holds = |folder: &Path| std::fs::read_dir(folder).is_ok_and(|mut all| all.next().is_some());
+    let ledger = home.join(LEDGER);
+    let torn = holds(&home.join("journal")) || Local::is_torn(&ledger);
+    if !holds(&ledger) && !torn {
+        return Ok(());
+    }
+    let (found, problems) = mpsc::channel();
+    let (host, settings) = (base.host.clone(), base.loaded.settings.undo.clone());
+    // A disk that does not answer holds this thread up and nobody else.
+    std::thread::spawn(move || {
+        // Whoever waited may be gone.
+        let say = |text: String| drop(found.send(Problem::warning(text)));
+        if let Err(error) = Local::recover(&ledger) {
+            say(format!("what a killed run left: {}: {error}", ledger.display()));
+        }
+        // Before files that changed together: each of those is whole then.
+        journal::put_torn_back(&ledger, &say);
+        journal::recover(&home, &*host, &settings, &say);
+    });
+    let until = Instant::now() + if torn { MENDING } else { RECOVERY };
+    loop {
+        match problems.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(problem) => base.problems.add(problem),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(mpsc::RecvTimeoutError::Timeout) => break,
+        }
+    }
+    std::thread::spawn(move || problems.into_iter().for_each(late));
+    Ok(())
+}
+
+/// Which names tell of a secret.
+pub fn secret_names(loaded: &Loaded) -> Names {
+    let haft_config::Secrets { names, not } = loaded.settings.secrets.clone();
+    Names { more: names, not }
+}
+
+/// The secrets that the environment holds.
+fn secrets(loaded: &Loaded) -> Arc<Secrets> {
+    with_variables(Secrets::new(secret_names(loaded)))
+}
+
+/// The secrets that the session of this folder knew, and those that the environment holds.
+pub fn secrets_of(session: &Path, names: Names) -> Arc<Secrets> {
+    let secrets = Secrets::new(names);
+    secrets.recall(&haft_session::recalled(session), haft_session::fresh_key());
+    with_variables(secrets)
+}
+
+fn with_variables(secrets: Secrets) -> Arc<Secrets> {
+    let variables = haft_config::variables();
+    secrets.add_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    Arc::new(secrets)
+}
+
+/// The workspace root: real, so that what the model writes relative to it has one name.
+///
+/// # Errors
+/// When it is not there.
+pub fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
+    let given = match root {
+        Some(root) => root.to_owned(),
+        None => std::env::current_dir().map_err(|error| {
+            Failure::Failed(format!(
+                "the current folder is gone ({error}): change to one that is there"
+            ))
+        })?,
+    };
+    let real = std::fs::canonicalize(&given)
+        .map_err(|error| Failure::Usage(format!("the folder {}: {error}", given.display())))?;
+    if real.is_dir() {
+        Ok(real)
+    } else {
+        Err(Failure::Usage(format!("{} is no folder", given.display())))
+    }
+}
+
+/// The folder of the project in which a folder lies: that of its repository, else itself.
+pub fn project_root(cwd: &Path) -> PathBuf {
+    let holds =
+        |folder: &&Path| [".git", ".hg", ".jj"].iter().any(|name| folder.join(name).exists());
+    cwd.ancestors().find(holds).unwrap_or(cwd).to_owned()
+}
+
+fn place(host: &Local, cwd: &Path, common: &Common, loaded: &Loaded) -> Result<Place, Failure> {
+    let mut roots = vec![Local::path(cwd)?];
+    let more = loaded.settings.permissions.additional_directories.iter().map(PathBuf::from);
+    for added in common.add_dir.iter().cloned().chain(more) {
+        roots.push(Local::path(&folder(Some(&added))?)?);
+    }
+    Ok(Place {
+        host: host.name().to_owned().into(),
+        cwd: roots[0].clone(),
+        roots,
+        home: host.home().clone(),
+        temp: host.temp().clone(),
+    })
+}
