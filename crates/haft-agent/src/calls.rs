@@ -1,6 +1,6 @@
 //! Runs the calls of an answer: those that do not conflict together, the others in order.
 //!
-//! **Invariant:** the order of conflicting calls is kept ([`Order`]); every call is reported exactly
+//! **Invariant:** the order of conflicting calls is kept ([`Scheduler`]); every call is reported exactly
 //! once, also when its tool breaks down or, once it is given up, does not come back.
 
 use std::{any::Any, sync::Arc};

@@ -25,7 +25,7 @@ pub use crate::{
         diff::{CrashedRun, DiffLimits, Peer, PeerCall, Peers},
         journal::{Journal, Journaled},
         pre_images::{CrashLeftovers, MemoryPreImages, PendingPreImage, PinGuard, PreImages},
-        transaction::{NewState, PlannedChange, Rollback, TransactionError, put_back},
+        transaction::{NewState, PlannedChange, Rollback, TransactionError, roll_back},
         undo::{Conflict, DenyFilter, KeptFolder, SplitHardLink, Undo, UndoError, UndoReport},
     },
     jobs::{Ended, Job, JobLimits, JobPlace, Jobs, OutputPart, Seeking, Test, Work},

@@ -25,6 +25,15 @@ pub use self::{
     runner::Runner,
 };
 
+/// Does the work that haft started this program again for, in a process of its own: commands are supervised
+/// so, and documents read. None where it was started for anything else.
+///
+/// A program that opens sessions without [`Runner::run`] calls it first of all.
+pub fn started_anew() -> Option<ExitCode> {
+    let first = std::env::args_os().nth(1)?;
+    app::reexec::work(&first).map(|work| work())
+}
+
 /// Runs haft with the arguments of this process; gives its exit code: 0 fine, 1 the run failed,
 /// 2 the call was wrong.
 pub fn main() -> ExitCode {

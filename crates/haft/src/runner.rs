@@ -26,7 +26,7 @@ use haft_tool::Tool;
 
 use crate::{
     app::{
-        agent, reexec,
+        agent,
         session::{Core, Extensions},
     },
     cli::{
@@ -77,10 +77,8 @@ impl Runner {
         {
             return exit::code(&exit::println(concat!("haft ", env!("CARGO_PKG_VERSION"))));
         }
-        if let [_, first, ..] = &arguments[..]
-            && let Some(work) = reexec::work(first)
-        {
-            return work();
+        if let Some(code) = crate::started_anew() {
+            return code;
         }
         let arguments = arguments::joined(arguments);
         match only_tool(&arguments).map_or_else(|| Cli::try_parse_from(&arguments), Ok) {

@@ -270,7 +270,7 @@ impl Policy {
         match question.map_or_else(|| self.allowed(ask, &judged), Err) {
             // What is behind the veil without a question stays there.
             Ok(ruling) => {
-                let looks = ruling.looks || self.leans(ask, &judged);
+                let looks = ruling.looks || self.would_ask(ask, &judged);
                 Ruling { looks, hides: ask.needs_masked_keys(&judged), ..ruling }
             }
             Err(question) => settle(question, ask),
@@ -377,7 +377,7 @@ impl Policy {
     }
 
     /// Whether a question would have been asked, if nothing were hidden from what only looks.
-    fn leans(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> bool {
+    fn would_ask(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> bool {
         ask.veil.is_some() && self.uncertain(&Ask { veil: None, ..*ask }, judged).is_some()
     }
 

@@ -36,7 +36,7 @@ struct Calls {
     open: Vec<(u64, Option<Plan>)>,
 }
 
-/// The place of a call in an [`Order`], until it is dropped.
+/// The place of a call in an [`Scheduler`], until it is dropped.
 pub struct Ticket {
     order: Arc<Scheduler>,
     number: u64,

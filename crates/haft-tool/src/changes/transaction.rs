@@ -3,7 +3,7 @@
 //! **How:** first every new content is on the disk under a temporary name, and what it replaces is
 //! kept. Then a journal of the changes is written and synced, and one file after the other takes
 //! its name. Where one fails, those before it are put back. After a crash, the next start does the
-//! same from the journal: [`put_back`]. A file that is moved goes back under its old name, with all
+//! same from the journal: [`roll_back`]. A file that is moved goes back under its old name, with all
 //! that it is.
 //!
 //! **Invariant:** a file is put back only where it stands as the transaction left it; what others
@@ -265,7 +265,7 @@ impl Cx {
     /// Puts back what was changed before one failed.
     async fn take_back(&self, source: io::Error, receipts: &[Receipt]) -> TransactionError {
         let (host, images) = (&*self.dispatcher.host, self.session().pre_images());
-        let mended = put_back(host, &*images, receipts, false).await;
+        let mended = roll_back(host, &*images, receipts, false).await;
         if let Some(keeper) = &self.keeper {
             let as_before = |path: &HostPath| !mended.left.iter().any(|(left, _)| left == path);
             keeper.forget(as_before);
@@ -320,7 +320,7 @@ enum AppliedChange {
 /// Those that stand as the change left them become what they were; all others are left alone, and
 /// those that are neither the old nor the new ones are named. With `torn`, nothing is put back
 /// where no file is the old one any more: then the change is complete.
-pub async fn put_back(
+pub async fn roll_back(
     host: &dyn Host,
     images: &dyn PreImages,
     receipts: &[Receipt],

@@ -78,7 +78,7 @@ pub struct Session {
     /// Most bytes of one call's output that are kept; none where the tool decides.
     pub output_max: Option<u64>,
     /// What tools are given, and what ends with the session: [`SaveRule`], [`PreImages`],
-    /// [`Journal`](crate::Journal), [`Others`](crate::Others), and whatever its builder adds.
+    /// [`Journal`](crate::Journal), [`Peers`](crate::Peers), and whatever its builder adds.
     pub services: Services,
     /// The values of secrets that are known, which nothing shows.
     pub secrets: Arc<Secrets>,
@@ -139,7 +139,7 @@ impl Session {
         self.map.get::<crate::changes::diff::Watch>().cancelled_are_unheard();
     }
 
-    /// As [`settle`](Self::settle), where no call follows: lets go of what it knows of the files.
+    /// As [`finished`](Self::finished), where no call follows: lets go of what it knows of the files.
     pub async fn close(&self) {
         self.map.get::<crate::call::cancelled::Stopping>().finished().await;
         self.map.get::<crate::changes::diff::Watch>().close().await;

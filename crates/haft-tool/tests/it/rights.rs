@@ -11,7 +11,7 @@ use std::{
 
 use haft_host::{Host, Local, Queues};
 use haft_testkit::machine;
-use haft_tool::{MemoryPreImages, PreImages, Undo, put_back};
+use haft_tool::{MemoryPreImages, PreImages, Undo, roll_back};
 use haft_types::{Follow, Hash, HostPath, Receipt, ReceiptAction, Style};
 use rustix::fs::XattrFlags;
 use tempfile::TempDir;
@@ -101,7 +101,7 @@ async fn what_a_crash_left_removed_is_as_it_was() {
     let path = world.path("b");
     let mut new = Receipt::new(world.host.name().to_owned(), path, ReceiptAction::Created);
     new.after = Some(Hash::of(b"new"));
-    let mended = put_back(&world.host, &*world.images, &[gone, new], true).await;
+    let mended = roll_back(&world.host, &*world.images, &[gone, new], true).await;
     assert_eq!(mended.restored, [world.path("a")], "{mended:?}");
     assert_eq!(state(&world.disk("a")), was);
 }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use haft_host::{FsOp, Memory};
 use haft_testkit::world::World;
 use haft_tool::{
-    Cx, Journal, Journaled, MemoryPreImages, NewState, PlannedChange, PreImages, Rollback, put_back,
+    Cx, Journal, Journaled, MemoryPreImages, NewState, PlannedChange, PreImages, Rollback,
+    roll_back,
 };
 use haft_types::{
     Access, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Rights, Status, Target,
@@ -193,7 +194,7 @@ async fn every_mixture_of_old_new_and_other_files_is_put_back_as_it_has_to_be() 
                 host.add_file(name, STATES[state]).unwrap();
             }
         }
-        let mended = put_back(&host, &images, &receipts, true).await;
+        let mended = roll_back(&host, &images, &receipts, true).await;
         let is_torn = states.contains(&0);
         for (name, state) in names.into_iter().zip(states) {
             let wanted = match (STATES[state], is_torn) {
@@ -214,7 +215,7 @@ async fn every_mixture_of_old_new_and_other_files_is_put_back_as_it_has_to_be() 
         let stays = host.content("/w/c/c").is_some();
         assert_eq!(folder.kind == haft_host::FileKind::FOLDER, stays, "{states:?}: its folder");
         // Done once more, it finds nothing to do.
-        let again = put_back(&host, &images, &receipts, true).await;
+        let again = roll_back(&host, &images, &receipts, true).await;
         assert_eq!(again.restored, Vec::<HostPath>::new(), "{states:?}");
     }
 }
@@ -226,14 +227,14 @@ async fn what_cannot_be_put_back_now_is_left_for_the_next_time_or_for_good() {
     let host = || Memory::with_files([("/w/a", "new"), ("/w/b", "old")]).unwrap();
     let full = host();
     full.fail_next(FsOp::Write, std::io::ErrorKind::StorageFull.into());
-    let mended = put_back(&full, &images, &receipts, true).await;
+    let mended = roll_back(&full, &images, &receipts, true).await;
     let [(path, why)] = &mended.left[..] else { panic!("{mended:?}") };
     assert!(mended.again && path.text() == "/w/a" && why.contains("cannot be written"), "{why}");
-    let mended = put_back(&full, &images, &receipts, true).await;
+    let mended = roll_back(&full, &images, &receipts, true).await;
     assert_eq!(mended, Rollback { restored: vec![at("/w/a")], ..Rollback::default() });
 
     let lost = MemoryPreImages::default();
-    let mended = put_back(&host(), &lost, &receipts, true).await;
+    let mended = roll_back(&host(), &lost, &receipts, true).await;
     assert!(!mended.again && mended.left.len() == 1, "{mended:?}");
 }
 
@@ -312,7 +313,7 @@ async fn every_state_of_a_move_is_put_back_as_it_has_to_be() {
             if is_whole {
                 host.add_file("/w/o", "x").unwrap();
             }
-            let mended = put_back(&host, &images, &receipts, true).await;
+            let mended = roll_back(&host, &images, &receipts, true).await;
             let found = ["/w/a", "/w/d/b"].map(|name| host.content(name));
             let found = found.map(|text| text.map(|text| String::from_utf8(text.into()).unwrap()));
             let found = (found[0].as_deref(), found[1].as_deref());
@@ -326,7 +327,7 @@ async fn every_state_of_a_move_is_put_back_as_it_has_to_be() {
             assert_eq!(found, wanted, "{told}: {mended:?}");
             let strange = matches!(first, Some("other")) || (first, then) == (None, None);
             assert_eq!(mended.left.len(), usize::from(strange), "{told}: {mended:?}");
-            let again = put_back(&host, &images, &receipts, true).await;
+            let again = roll_back(&host, &images, &receipts, true).await;
             assert!(again.restored.is_empty(), "{told}: {again:?}");
         }
     }

@@ -8,7 +8,7 @@ use std::{
 
 use haft_host::{FsOp, ListHow, Memory, Source, WriteHow};
 use haft_testkit::{machine::peak, world::World};
-use haft_tool::{Cx, MemoryPreImages, PendingPreImage, PinGuard, PreImages, UndoError, put_back};
+use haft_tool::{Cx, MemoryPreImages, PendingPreImage, PinGuard, PreImages, UndoError, roll_back};
 use haft_types::{
     Access, Blob, Body, EntryKind, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction,
     Rights, Target,
@@ -347,7 +347,7 @@ async fn what_is_put_back_after_a_crash_is_never_held_as_a_whole() {
     let moved = Receipt { action, ..receipt("d", hash, new) };
     let receipts = [receipt("a", hash, new), receipt("b", old, new), moved];
     let before = peak();
-    let mended = put_back(&*world.host, &zeros, &receipts, true).await;
+    let mended = roll_back(&*world.host, &zeros, &receipts, true).await;
     let grown = peak() - before;
     assert_eq!((mended.restored.len(), mended.left.len()), (2, 0), "{mended:?}");
     for (name, size) in [("a", zeros.0), ("c", zeros.0), ("d", 0)] {

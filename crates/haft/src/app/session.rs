@@ -390,7 +390,9 @@ impl Past {
         };
         for event in haft_session::on_branch(events, leaf) {
             past.fold.push(event);
+            // Other agents have requests of their own.
             match &event.body {
+                _ if !event.agent.is_main() => {}
                 Body::Pinned { system, tools } => {
                     past.pinned = Some(Pinned { system: system.clone(), tools: tools.clone() });
                 }

@@ -1,6 +1,6 @@
 //! Running programs on this machine.
 //!
-//! [`start`] makes ready what a program needs, [`link`] asks the [`supervisor`] to start it, and
+//! [`start`] makes ready what a program needs, [`supervisor_client`] asks the [`supervisor`] to start it, and
 //! [`follow`] takes in what it says, on a thread of its own, until nothing of it is left.
 //!
 //! **Invariant:** the boundary at which a command can be killed lies outside every awaited future:

@@ -69,7 +69,7 @@ impl Order {
 
 /// What begins the names that are told before [`Order::Clear`].
 const SPARING: u8 = 4;
-/// Says that [`Told::Tried`] came.
+/// Says that [`MonitorEvent::Tried`] came.
 pub(super) const HEARD: u8 = 5;
 /// Most bytes of all of them.
 const SPARED: usize = 32 << 10;

@@ -5,7 +5,7 @@
 //! what a command really changed a pre-image is kept.
 //!
 //! **Invariant:** a command is never held up by what cannot be found or kept: the answer says so.
-//! What was cancelled is answered at once, and looked at all the same: see [`late`]. What a rule hides
+//! What was cancelled is answered at once, and looked at all the same: see [`after_cancel`]. What a rule hides
 //! from the caller is not copied, and named only where it is lost. Two commands at once do not tell
 //! the same change twice; which of them made it is then not known.
 

@@ -8,7 +8,7 @@ use std::{io, path::Path, sync::Arc};
 
 use haft_host::{Host, Local};
 use haft_session::{CrashLeftovers, Journals, SessionError, SessionId, Store};
-use haft_tool::{Journal, Journaled, Rollback, put_back};
+use haft_tool::{Journal, Journaled, Rollback, roll_back};
 use haft_types::{HostPath, Receipt};
 
 use crate::undo;
@@ -86,7 +86,7 @@ async fn mend(
     say: &dyn Fn(String),
 ) -> Result<(), SessionError> {
     let images = undo::kept(store, &left.session, settings);
-    let mended = put_back(host, &*images, &left.receipts, true).await;
+    let mended = roll_back(host, &*images, &left.receipts, true).await;
     report(&mended, say);
     // What only has to wait for room or rights is tried again.
     if mended.again { Ok(()) } else { left.end() }

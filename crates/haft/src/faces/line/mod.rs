@@ -274,11 +274,12 @@ impl LineMode {
     fn event(&mut self, event: &Event) -> Ending {
         self.view.fit(self.screen.width());
         // Also words that waited for their turn begin one.
-        self.busy |= matches!(event.body, Body::User { .. });
+        let is_main = event.agent.is_main();
+        self.busy |= is_main && matches!(event.body, Body::User { .. });
         self.status.event(event, Instant::now());
         match &event.body {
             // What was typed at the prompt is on the screen already.
-            Body::User { .. } if self.keys.is_terminal() => return Ok(()),
+            Body::User { .. } if is_main && self.keys.is_terminal() => return Ok(()),
             Body::Unsent { parts } if self.keys.is_terminal() => return self.take_back(parts),
             // Who asked for it is answered in more words.
             Body::Undone { .. } => return Ok(()),
@@ -296,7 +297,7 @@ impl LineMode {
                     return self.settled();
                 }
             }
-            Body::TurnEnded { .. } => self.busy = false,
+            Body::TurnEnded { .. } if is_main => self.busy = false,
             _ => {}
         }
         if let Some(text) = self.view.event(event) {

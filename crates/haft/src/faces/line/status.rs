@@ -31,8 +31,9 @@ struct Doing {
 impl Status {
     /// Takes note of what happened.
     pub fn event(&mut self, event: &Event, now: Instant) {
+        let is_main = event.agent.is_main();
         match &event.body {
-            Body::User { .. } => {
+            Body::User { .. } if is_main => {
                 self.doing = None;
                 self.doing(WAITING, now);
             }
@@ -54,7 +55,7 @@ impl Status {
                 self.calls.retain(|(other, _)| other != call);
                 self.running(now);
             }
-            Body::TurnEnded { .. } => (self.doing, self.calls) = (None, Vec::new()),
+            Body::TurnEnded { .. } if is_main => (self.doing, self.calls) = (None, Vec::new()),
             _ => {}
         }
     }

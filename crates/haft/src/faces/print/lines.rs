@@ -234,7 +234,9 @@ impl Lines {
                     of.1.clone_from(input);
                 }
             }
-            Body::CallEnded { call, outcome, .. } if outcome.status == Status::Denied => {
+            Body::CallEnded { call, outcome, .. }
+                if outcome.status == Status::Denied && event.agent.is_main() =>
+            {
                 let (tool, input) = self.calls.get(call).cloned().unwrap_or_default();
                 let Denial { rule, reason } = denial(outcome);
                 self.denials.push(Denied { call: call.clone(), tool, input, rule, reason });

@@ -33,6 +33,7 @@ use crate::{
         stdin,
     },
     faces,
+    plain::safe,
 };
 
 /// The exit code of a run in which a call was denied, where that is to fail it.
@@ -395,6 +396,9 @@ impl RunResult {
     }
 
     fn take(&mut self, event: &Event) {
+        if !event.agent.is_main() {
+            return self.take_other(event);
+        }
         match &event.body {
             Body::AnswerPart { index, part: Part::Text { text } } => {
                 let (streams, last) = &mut self.streams;
@@ -432,6 +436,24 @@ impl RunResult {
             Body::TurnEnded { end, .. } => {
                 self.ends(false);
                 self.end = Some(end.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// What another agent did: it costs, and what it did not get is told; the answer is the main one's.
+    fn take_other(&mut self, event: &Event) {
+        match &event.body {
+            Body::AnswerEnded { usage, .. } => self.usage.add(*usage),
+            Body::AnswerFailed { error, .. } => {
+                say(&format!(
+                    "haft: {}: {}",
+                    safe(&event.agent.to_string()),
+                    view::sentence(error)
+                ));
+            }
+            Body::Notice { level: Level::Warning | Level::Error, text } => {
+                say(&format!("haft: {}: {}", safe(&event.agent.to_string()), view::sentence(text)));
             }
             _ => {}
         }

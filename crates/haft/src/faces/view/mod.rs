@@ -3,6 +3,7 @@
 //! **Invariant:** a fold over events that knows shapes and statuses, never a tool; nothing of the
 //! data reaches the terminal unclean.
 
+mod agents;
 mod live;
 mod thinking;
 
@@ -21,6 +22,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use self::{
+    agents::Agents,
     live::{Live, Rest},
     thinking::Thinking,
 };
@@ -93,6 +95,7 @@ pub struct View {
     inside: bool,
     /// The part of an answer that streams.
     part: Option<u32>,
+    agents: Agents,
 }
 
 impl View {
@@ -122,6 +125,7 @@ impl View {
             outage: Outage::default(),
             inside: false,
             part: None,
+            agents: Agents::default(),
         }
         .with(&specs)
     }
@@ -147,6 +151,15 @@ impl View {
 
     /// What is to be written for an event; it brings its own line ends.
     pub fn event(&mut self, event: &Event) -> Option<String> {
+        if !event.agent.is_main() {
+            return self.other_event(event);
+        }
+        let text = self.main_event(event)?;
+        let is_seen = !text.trim().is_empty();
+        Some(if is_seen { self.head(&event.agent) + &text } else { text })
+    }
+
+    fn main_event(&mut self, event: &Event) -> Option<String> {
         let text = match &event.body {
             // The end of a job is told to people when it comes.
             Body::User { from: From::Haft | From::Job(_), .. } => return None,

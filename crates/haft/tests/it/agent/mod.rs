@@ -1,6 +1,7 @@
 //! Runs with a model: answers, providers, sessions that go on.
 
 pub(crate) mod damaged_logs;
+pub(crate) mod delegates;
 pub(crate) mod disk;
 pub(crate) mod ends;
 pub(crate) mod first_hour;

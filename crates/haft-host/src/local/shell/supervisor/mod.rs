@@ -1,6 +1,6 @@
 //! The supervisor: a small process with one thread, beside haft, that starts its programs.
 //!
-//! haft starts it with its first program. For each one there is a keeper ([`keeper`]), split off
+//! haft starts it with its first program. For each one there is a keeper ([`monitor`]), split off
 //! before it is needed with the process that takes the request from haft and becomes the program. The keeper
 //! is the parent of that and of everything that loses its own parent below it, so that nothing can leave the
 //! tree. Haft's death is seen as the end of a connection: keepers by
@@ -249,7 +249,7 @@ fn passing(error: &io::Error) -> bool {
 /// them is gone.
 type Accepted = Option<(UnixStream, Option<Stdio>)>;
 
-/// Takes what [`Taken`] says.
+/// Takes what [`Accepted`] says.
 fn receive(from: BorrowedFd<'_>, wait: bool) -> io::Result<Accepted> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

@@ -3,7 +3,7 @@
 //! **Invariant:** a document is read apart from the call that wants it, one at a time: what breaks
 //! down or does not end there costs that call [`TIME`] and no more, and the pages before it are
 //! given. What comes back is bounded by what was asked for, whoever says it. How pages are read is
-//! the business of [`pages`]; where, of [`apart`].
+//! the business of [`pages`]; where, of [`isolated`].
 
 mod isolated;
 mod pages;
