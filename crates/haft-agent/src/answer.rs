@@ -1,8 +1,8 @@
-//! One answer as it streams in: deltas in, events and calls out.
+//! One answer as it streams in: takes deltas, gives events and calls.
 //!
-//! **Invariant:** what is shown is what is kept: pieces of text are joined for at most 50
-//! milliseconds, then appended and shown as one event. A call is kept before it can run. Values of
-//! secrets that are known stand in none of them, across pieces too.
+//! **Invariant:** the text that is shown is the text that is stored. Pieces of text are joined for
+//! at most 50 milliseconds, then recorded and shown as one event. A call is recorded before it can
+//! run. No event holds a known secret value, even where it is split across pieces.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 

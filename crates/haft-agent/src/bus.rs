@@ -1,9 +1,9 @@
-//! One stream of events: into the log, into the conversation, and to every front end.
+//! The event bus: one stream of events into the log, into the conversation, and to every front end.
 //!
-//! **Invariant:** a durable event is in the log before anyone sees it, and no front end loses one.
-//! The lock is held for one short write of the log at most: large values are kept before it is
-//! taken, and the disk is waited for without it, in a thread that nothing else runs in. No event shows
-//! the value of a secret that is known.
+//! **Invariant:** a durable event is in the log before anyone sees it, except on a lazy bus that
+//! still holds it back ([`Bus::lazy`]). No front end loses one. The lock is held for at most one
+//! short write of the log. Large values are stored before the lock is taken. Syncs to disk happen
+//! without the lock, on a blocking thread. No event shows a known secret value.
 
 use std::{
     collections::VecDeque,
@@ -32,7 +32,7 @@ const HELD_MAX: usize = 1 << 20;
 /// How long an event may be in the log without being synced.
 const SYNC_WITHIN: Duration = Duration::from_secs(1);
 
-/// See the module. Cheap to clone.
+/// The event bus of a session. Cheap to clone.
 #[derive(Clone)]
 pub struct Bus(Arc<Inner>);
 
@@ -67,15 +67,16 @@ struct HeldBack {
 }
 
 impl Bus {
-    /// A bus over a session's log.
+    /// Creates a bus over a session's log.
     pub fn new(log: Log, clock: Clock) -> Self {
         Self::with(log, clock, None)
     }
 
-    /// A bus that writes the log only once it is synced, which is before anything is changed.
+    /// Creates a bus that writes the log only once it is synced, which is before anything is
+    /// changed.
     ///
-    /// What only observes leaves no session behind, unless it goes on for long: then the log is
-    /// written all the same, or where it cannot be, the oldest of it is left out.
+    /// A session that only observes leaves no log on disk, unless it holds back too much. Then the
+    /// log is written all the same. Where it cannot be written, the oldest events are left out.
     pub fn lazy(log: Log, clock: Clock) -> Self {
         Self::with(log, clock, Some(HeldBack::default()))
     }
@@ -89,12 +90,12 @@ impl Bus {
         Self(Arc::new(Inner { clock, blobs, syncer, secrets, state, keeping, dirty }))
     }
 
-    /// From now on no event shows the values of these secrets; set once.
+    /// Hides the values of these secrets in every later event; can be set once.
     pub fn hide(&self, secrets: Arc<Secrets>) {
         drop(self.0.secrets.set(secrets));
     }
 
-    /// Everything from now on, for one front end.
+    /// Subscribes a front end to every event from now on.
     pub fn subscribe(&self) -> Feed {
         let queue = Arc::new(Queue::default());
         self.state().feeds.push(Arc::downgrade(&queue));
@@ -106,15 +107,16 @@ impl Bus {
         self.state().folds.push(Arc::downgrade(fold));
     }
 
-    /// Reports whether nothing was written yet; see [`lazy`](Self::lazy).
+    /// Reports whether events are still held back, so that nothing is on disk; see
+    /// [`lazy`](Self::lazy).
     pub fn is_held(&self) -> bool {
         self.state().held.is_some()
     }
 
-    /// Writes what a lazy bus held back: from now on the log is kept.
+    /// Writes the events that a lazy bus held back. From now on the log is written at once.
     ///
     /// # Errors
-    /// When it cannot be written; it is held on to then.
+    /// When the log cannot be written; the events are still held back then.
     pub fn keep(&self) -> Result<(), RecordError> {
         if self.is_held() {
             self.write_held()?;
@@ -160,18 +162,18 @@ impl Bus {
         }
     }
 
-    /// The last event of the log.
+    /// The id of the last event in the log.
     pub fn leaf(&self) -> EventId {
         self.state().log.leaf()
     }
 
-    /// Shows something that is not kept: what has to be said although the log fails.
+    /// Shows an event without recording it, for what must be seen even when the log fails.
     pub fn broadcast(&self, agent: &AgentPath, turn: TurnId, body: Body) {
         let event = Arc::new(self.event(agent, turn, body));
         self.state().show(&event);
     }
 
-    /// Ends every feed once it has given what waits.
+    /// Ends every feed once it has given its waiting events.
     pub fn close(&self) {
         for queue in self.state().feeds.drain(..).filter_map(|queue| queue.upgrade()) {
             queue.close();

@@ -1,7 +1,7 @@
-//! Runs the calls of an answer: those that do not conflict together, the others in order.
+//! Runs the calls of an answer: calls that do not conflict run together, the others in order.
 //!
-//! **Invariant:** the order of conflicting calls is kept ([`Scheduler`]); every call is reported exactly
-//! once, also when its tool breaks down or, once it is given up, does not come back.
+//! **Invariant:** conflicting calls run in order ([`Scheduler`]). Every call is reported exactly
+//! once, also when its tool panics, or does not return after it is aborted.
 
 use std::{any::Any, sync::Arc};
 

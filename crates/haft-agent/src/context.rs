@@ -1,9 +1,9 @@
-//! Files of instructions that a project brings along: `AGENTS.md` and `CLAUDE.md` from the project
-//! root down to the working folder, with what they import.
+//! Instruction files of a project: `AGENTS.md` and `CLAUDE.md` from the project root down to the
+//! working folder, with the files that they import.
 //!
 //! **Invariant:** only regular files inside the project root that the rules let the agent read are
-//! taken, each once, as text in bounded size; whatever is left out is told. An import (`@path`
-//! alone on a line) cannot lead outside.
+//! taken. Each is taken once, as text of bounded size. Whatever is left out is reported. An import
+//! (`@path` alone on a line) cannot lead outside.
 
 use std::{collections::HashSet, io::ErrorKind, str::Utf8Error};
 
@@ -28,12 +28,12 @@ const OUTSIDE: &str = "it leads out of the project";
 /// Most files of which it is told that they are left out.
 const TOLD_MAX: usize = 20;
 
-/// What a project brings along.
+/// The instruction files of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
-    /// The files, in the order in which they count.
+    /// The files in order, from the project root down.
     pub files: Vec<ContextFile>,
-    /// For the person: each file that is left out, wholly or in part, and why; at most 20.
+    /// Messages for the person: each file that is left out, wholly or in part, and why; at most 20.
     pub left_out: Vec<String>,
 }
 

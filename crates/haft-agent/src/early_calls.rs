@@ -1,7 +1,7 @@
-//! Looks at calls while their answer still streams: which of them may start at once.
+//! Classifies calls while their answer still streams: which of them may start at once.
 //!
-//! **Invariant:** calls are looked at one after the other, in their order, and beside the driver,
-//! which goes on whatever a file system takes for it. Nothing of it outlives the answer.
+//! **Invariant:** calls are classified one after the other, in order, in a task of their own. A
+//! slow file system does not hold up the driver. The task does not outlive the answer.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 

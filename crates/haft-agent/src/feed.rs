@@ -1,9 +1,10 @@
-//! What one front end sees: every durable event, and as much of the passing ones as it can take.
+//! The events that one front end sees: every durable event, and as many passing ones as it can
+//! take.
 //!
-//! **Invariant:** the order is kept and no durable event is lost. Passing events of one kind and
-//! call that wait are merged: output is joined, of two states of a call the later one stays. They
-//! are given out at most 20 times a second; a durable event behind them waits for none. What does
-//! not fit into the queue is left out, and a mark says how much.
+//! **Invariant:** the order is preserved and no durable event is lost. Waiting passing events of
+//! one kind and call are merged: output is joined, and of two states of a call the later one stays.
+//! Passing events are delivered at most 20 times a second; a durable event behind them waits for
+//! none. Events that do not fit into the queue are left out, and a notice says how many.
 
 use std::{
     collections::VecDeque,
@@ -23,7 +24,7 @@ const BACK: usize = 32;
 /// Time from one round of passing events to the next: twenty a second.
 const PACE: Duration = Duration::from_millis(50);
 
-/// What one front end sees, in order.
+/// The events that one front end receives, in order.
 pub struct Feed {
     queue: Arc<Queue>,
     /// When the last round of passing events began.
@@ -187,7 +188,7 @@ impl Feed {
         Self { queue, round: None, left: 0 }
     }
 
-    /// The next event; none once the bus is closed.
+    /// Waits for the next event; none once the bus is closed.
     ///
     /// # Cancel safety
     /// Nothing is lost when the future is dropped.
@@ -210,7 +211,7 @@ impl Feed {
         }
     }
 
-    /// The next event that is there already, at whatever pace.
+    /// The next event that is already waiting, without the rate limit.
     pub fn try_next(&mut self) -> Option<Arc<Event>> {
         self.queue.waiting().pop()
     }

@@ -1,10 +1,11 @@
-//! The agent: a pure loop, the driver that acts for it, and the prompt that both begin with.
+//! The agent: a pure state machine, the driver that acts for it, and the pinned system prompt.
 //!
-//! [`Machine`] decides, [`Agent`] carries out: it streams answers, runs calls through the tool
-//! layer, and tells everything through the [`Bus`], whose durable part is the session's log.
+//! [`Machine`] decides, [`Agent`] carries out. The agent streams answers and runs calls through the
+//! tool layer. It emits every event through the [`Bus`], whose durable part is the session's log.
 //!
-//! **Invariant:** every call gets exactly one result before the next request; a turn has no step
-//! limit of its own; what was pinned at the first request stays the same bytes until a break.
+//! **Invariant:** every call gets exactly one result before the next request. A turn has no step
+//! limit of its own. The prefix that was pinned at the first request stays the same bytes until a
+//! break.
 
 mod agent;
 mod answer;

@@ -1,35 +1,36 @@
-//! The system prompt: made from the tools that are on, then pinned.
+//! The system prompt: assembled from the tools that are on, then pinned.
 //!
-//! **Invariant:** what changes from run to run stands last, so that the prefix before it can be
-//! cached. A tool that is off is never named. With the default tools and no project context it
-//! is at most 4,000 bytes.
+//! **Invariant:** the part that changes from run to run stands last, so that the prefix before it
+//! can be cached. A tool that is off is never named. With the default tools and no project context
+//! it is at most 4,000 bytes.
 
 use std::fmt::Write as _;
 
 use haft_tool::ToolSet;
 use haft_types::{Guideline, Kind};
 
-/// A file of instructions that the project brings along.
+/// An instruction file of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextFile {
-    /// As shown to the model.
+    /// The path as shown to the model.
     pub path: String,
     /// Its text.
     pub text: String,
 }
 
-/// What changes from run to run.
+/// The part of the prompt that changes from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The date, as `2026-01-31`.
     pub date: String,
     /// The workspace root.
     pub folder: String,
-    /// The folders of the workspace besides it.
+    /// The workspace folders besides the root.
     pub added: Vec<String>,
     /// Operating system, architecture and shell.
     pub platform: String,
-    /// What git says of the folder, as `branch main, 2 changed files`; none where it says nothing.
+    /// The git state of the folder, as `branch main, 2 changed files`; none where git reports
+    /// nothing.
     pub git: Option<String>,
 }
 
@@ -48,15 +49,15 @@ const GENERAL: [&str; 6] = [
     "Be concise, and name the files you talk about by their paths",
 ];
 
-/// The system prompt in two parts: what stays, and project context with what changes.
+/// The system prompt in two parts: the stable one, and project context with what changes.
 ///
 /// A cache mark may stand between them.
 pub fn system(tools: &ToolSet, context: &[ContextFile], around: &Surroundings) -> Vec<String> {
     vec![fixed(tools), moving(context, around)]
 }
 
-/// Reports whether two system prompts differ in nothing but what changes by itself: the date, and
-/// what git says.
+/// Reports whether two system prompts differ only in parts that change by themselves: the date and
+/// the git state.
 pub fn same_but_date(old: &[String], new: &[String]) -> bool {
     let begins_line = |text: &str, at| at == 0 || text[..at].ends_with('\n');
     let rest = |parts: &[String]| {

@@ -1,4 +1,4 @@
-//! Calls that a model wrote into its text, because its server has no parser for them.
+//! Detects calls that a model wrote into its text, because its server has no parser for them.
 //!
 //! **Invariant:** they are never run: the text of an answer may quote anything.
 

@@ -1,9 +1,9 @@
-//! A file of rules that somebody names: the lists themselves, or in `permissions` as settings have
-//! them, with what they are tried with.
+//! A rule file that the user names, with the tests of its rules. The rule lists are at its top
+//! level, or in `permissions` as in settings.
 //!
-//! **Invariant:** no rule of it is lost in silence: lists of both places add up, and whatever may be
-//! meant for one and cannot be read as one is a fatal problem with its line. Other settings do
-//! nothing there.
+//! **Invariant:** no rule of the file is lost silently. The lists of both places are added up.
+//! Whatever may be meant as a rule but cannot be read as one is a fatal problem with its line.
+//! Other settings have no effect there.
 
 use std::path::Path;
 

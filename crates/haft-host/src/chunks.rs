@@ -1,11 +1,11 @@
-//! Lines without end, searched in parts.
+//! Splits very long lines into parts for searching.
 //!
-//! A reader that ends a line after some MiB by itself, so that a search of lines holds no more of
-//! it, whatever a file holds. It cuts behind a space or a sign that separates, where there is one,
-//! so that words and numbers stay whole.
+//! This reader ends a line by itself after some MiB. So a search never holds more than that of a
+//! line, whatever the file holds. It cuts after a space or a separator where there is one, so that
+//! words and numbers stay whole.
 //!
-//! **Invariant:** every byte is passed on, in order; a line below the length of a part is never cut.
-//! Where it was cut is kept, so that lines can be numbered as they are in the file.
+//! **Invariant:** every byte is passed on, in order. A line shorter than a part is never cut. The
+//! positions of the cuts are recorded, so that lines can be numbered as they are in the file.
 
 use std::{
     cell::RefCell,

@@ -1,7 +1,7 @@
 //! Errors that name their path and keep their cause.
 //!
-//! **Invariant:** the kind of the error is the kind of its cause, so callers can still tell a full
-//! disk from a missing right; the cause itself stays reachable as the source.
+//! **Invariant:** the kind of the error is the kind of its cause. So callers can still distinguish
+//! a full disk from a missing permission. The cause itself stays reachable as the source.
 
 use std::{error::Error, fmt, io};
 
@@ -25,18 +25,18 @@ impl Error for Fault {
     }
 }
 
-/// What could not be done with a path, and why.
+/// An error for an operation on a path that failed: what could not be done, and why.
 pub fn fault(path: &HostPath, what: &str, cause: impl Into<io::Error>) -> io::Error {
     let cause = cause.into();
     io::Error::new(cause.kind(), Fault { text: format!("{path}: {what}"), cause })
 }
 
-/// What is wrong with a path, where no other error is the cause.
+/// An error for a path that is refused, where no other error is the cause.
 pub fn refuse(kind: io::ErrorKind, path: &HostPath, what: impl fmt::Display) -> io::Error {
     io::Error::new(kind, format!("{path}: {what}"))
 }
 
-/// What people call a kind of entry, with its article.
+/// The usual name of a kind of entry, with its article.
 pub const fn name_of(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::File => "a file",

@@ -1,7 +1,7 @@
 //! Files of a host.
 //!
-//! **Invariant:** every method but [`Fs::locate`] works on what was located, never on a path
-//! again: links that flip in between lead nowhere.
+//! **Invariant:** every method but [`Fs::locate`] works on what was located, never on a path again.
+//! So a link that is swapped in later redirects nothing.
 
 use std::{any::Any, fmt, io, os::fd::OwnedFd, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::fault::refuse;
 pub enum FileKind {
     /// Something is there.
     Entry(EntryKind),
-    /// Nothing is there; the folders above may be missing, too.
+    /// Nothing is there; the parent folders may be missing, too.
     Missing,
 }
 
@@ -27,7 +27,7 @@ impl FileKind {
     pub const FOLDER: Self = Self::Entry(EntryKind::Folder);
 }
 
-/// What tells one state of a file from another without reading it. Compare, never interpret.
+/// Identifies one state of a file without reading it. Compare stamps, never interpret them.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -42,7 +42,7 @@ pub struct Stamp {
     pub changed: i128,
 }
 
-/// What a host keeps of a located path: open descriptors of the folder and the name in it.
+/// The host's own data of a located path: open descriptors of the folder and the name in it.
 pub type Handle = Arc<dyn Any + Send + Sync>;
 
 /// A path that was looked up once, with links resolved.
@@ -52,16 +52,16 @@ pub struct Located {
     pub real: HostPath,
     /// What was there.
     pub kind: FileKind,
-    /// Its state; none when nothing was there.
+    /// Its state; `None` if nothing was there.
     pub stamp: Option<Stamp>,
-    /// Number of names (hard links) of the file; 0 when nothing was there.
+    /// Number of names (hard links) of the file; 0 if nothing was there.
     pub names: u64,
-    /// For the host alone.
+    /// Only for the host itself.
     pub handle: Handle,
 }
 
 impl Located {
-    /// Size in bytes; 0 when nothing was there.
+    /// Size in bytes; 0 if nothing was there.
     pub fn size(&self) -> u64 {
         self.stamp.map_or(0, |stamp| stamp.size)
     }
@@ -76,28 +76,29 @@ impl fmt::Debug for Located {
     }
 }
 
-/// What a write expects to find, so that changes that nobody saw are never lost.
+/// The state that a write expects at the path, so that unseen changes are never overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// Nothing is there yet.
     Absent,
-    /// The state that was located or read.
+    /// The file in the state in which it was located or read.
     Stamp(Stamp),
-    /// Whatever is there.
+    /// Any state.
     Any,
 }
 
 /// How a file is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteHow {
-    /// What must be there.
+    /// The state that must be there.
     pub expect: Expect,
-    /// Whether missing folders above are made.
+    /// Whether missing parent folders are created.
     pub parents: bool,
-    /// Permission bits of a new file, before the umask; kept from the old one otherwise.
+    /// Permission bits of a new file, before the umask. An existing file keeps its own.
     pub mode: u32,
-    /// What the file gets whatever it had and whatever the umask is, as one that is brought back.
-    /// What the writer may not give is left out, and then no more rights are given than are named.
+    /// Rights that the file gets, whatever it had and whatever the umask is, as for a restored
+    /// file. What the writer may not set is left out. Then no more rights are granted than are
+    /// named.
     pub rights: Option<Rights>,
 }
 
@@ -107,28 +108,28 @@ impl Default for WriteHow {
     }
 }
 
-/// What a write left.
+/// The result of a write.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// The file as it is now.
     pub at: Located,
-    /// Folders that were made for it, topmost first.
+    /// Folders that were created for it, topmost first.
     pub made: Vec<HostPath>,
-    /// Why it could not be replaced and was written in place, so not in one step: readers may have
-    /// seen a part of each text, and all its names (hard links) have the new one. None otherwise.
+    /// Why the file could not be replaced and was written in place, so not in one step. Readers may
+    /// have seen a part of each text, and all its names (hard links) have the new one. `None`
+    /// otherwise.
     pub in_place: Option<&'static str>,
 }
 
-/// Content that comes piece by piece, however much of it there is. Where it fails, so does what it
-/// is written to.
+/// Content that is read piece by piece, whatever its size. If reading fails, so does the write.
 pub type Source = Box<dyn io::Read + Send>;
 
-/// Content that is ready to become a file, see [`Fs::stage`].
+/// Content that is on the disk and ready to become a file, see [`Fs::stage`].
 ///
-/// **Invariant:** dropped before it is placed, it leaves nothing, nor a folder that was made for
-/// it. A process that is killed leaves it to the next one.
+/// **Invariant:** dropped before it is placed, it leaves nothing, nor a folder that was created for
+/// it. If the process is killed, the next one removes it.
 pub trait Staged: Send {
-    /// Makes it the file, if what is expected there still holds.
+    /// Makes it the file, if the expected state still holds.
     ///
     /// # Errors
     /// As [`Fs::write`]; nothing of it is left then.
@@ -137,12 +138,13 @@ pub trait Staged: Send {
     /// As [`Fs::write`].
     fn place(self: Box<Self>) -> BoxFuture<'static, io::Result<Written>>;
 
-    /// Folders that were made for it so far, topmost first.
+    /// Folders that were created for it so far, topmost first.
     fn made(&self) -> Vec<HostPath> {
         Vec::new()
     }
 
-    /// Removes it, and returns once it is gone; dropped, it may go a moment later.
+    /// Removes it, and returns once it is removed. If the future is dropped, it may be removed a
+    /// moment later.
     fn discard(self: Box<Self>) -> BoxFuture<'static, ()> {
         drop(self);
         Box::pin(std::future::ready(()))
@@ -152,7 +154,7 @@ pub trait Staged: Send {
 /// How a folder is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListHow {
-    /// Most names that are kept, smallest first; the others are only counted.
+    /// Most names that are returned, smallest first; the others are only counted.
     pub limit: usize,
     /// Whether sizes, modes and times are wanted.
     pub stat: bool,
@@ -161,15 +163,15 @@ pub struct ListHow {
 /// One name in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirEntry {
-    /// In the host's bytes.
+    /// The name in the host's bytes.
     pub name: Vec<u8>,
-    /// What it is; a link is a link.
+    /// The kind of entry; a link is reported as a link.
     pub kind: EntryKind,
     /// Size in bytes, permission bits, and last change in milliseconds since the Unix epoch.
     pub stat: Option<(u64, u32, i64)>,
-    /// Where a link points, as written in it.
+    /// The target of a link, as written in it.
     pub target: Option<Vec<u8>>,
-    /// True for a link whose target is not there.
+    /// True for a link whose target does not exist.
     pub broken: bool,
     /// True for a link to a folder.
     pub to_folder: bool,
@@ -178,29 +180,29 @@ pub struct DirEntry {
 /// The names in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Sorted by the bytes of their names.
+    /// The entries, sorted by the bytes of their names.
     pub entries: Vec<DirEntry>,
-    /// How many there are in all, those that are hidden included.
+    /// Number of all names, those that are hidden included.
     pub total: u64,
-    /// How many were hidden from the caller by rules; none of them is among the entries.
+    /// Number of names that rules hide from the caller; none of them is among the entries.
     pub denied: u64,
 }
 
-/// Files. Every path is absolute; every error keeps its cause.
+/// File operations of a host. Every path is absolute; every error keeps its cause.
 pub trait Fs: Send + Sync {
-    /// Looks a path up once: resolves its links and holds what it found.
+    /// Looks up a path once: resolves its links and holds what it found.
     ///
     /// A missing path is no error: its kind is [`FileKind::Missing`].
     ///
     /// # Errors
-    /// When a folder on the way is no folder or may not be entered, or links go round in circles.
+    /// If a component on the way is not a folder or may not be entered, or links form a cycle.
     fn locate<'a>(
         &'a self,
         path: &'a HostPath,
         follow: Follow,
     ) -> BoxFuture<'a, io::Result<Located>>;
 
-    /// Looks up one name in a located folder, for walks; the name is no path.
+    /// Looks up one name in a located folder, for walks. The name is not a path.
     ///
     /// # Errors
     /// As [`locate`](Self::locate).
@@ -211,9 +213,9 @@ pub trait Fs: Send + Sync {
         follow: Follow,
     ) -> BoxFuture<'a, io::Result<Located>>;
 
-    /// Looks up again what a located path stands for now, for one who waited for his turn at it.
+    /// Looks up again what a located path stands for now, for a caller that waited for its lock.
     ///
-    /// What it gives has the same real path: a link that took a name meanwhile is never followed.
+    /// The result has the same real path: a link that took the name meanwhile is never followed.
     ///
     /// # Errors
     /// [`io::ErrorKind::ResourceBusy`] when a link stands there now; otherwise as
@@ -224,10 +226,10 @@ pub trait Fs: Send + Sync {
 
     /// Reads up to `len` bytes from `offset`; fewer only at the end of the file.
     ///
-    /// All reads of one [`Located`] see one file, also when another takes its name meanwhile.
+    /// All reads of one [`Located`] see one file, even if another file takes its name meanwhile.
     ///
     /// # Errors
-    /// When it is no regular file, was replaced since it was located, or cannot be read. Pipes,
+    /// If it is not a regular file, was replaced since it was located, or cannot be read. Pipes,
     /// sockets and devices are refused at once, never waited for.
     fn read<'a>(
         &'a self,
@@ -236,9 +238,9 @@ pub trait Fs: Send + Sync {
         len: usize,
     ) -> BoxFuture<'a, io::Result<Bytes>>;
 
-    /// Gives all that a located file holds to a file of this machine, which is empty, in one step
-    /// and without copying it. False where that cannot be done, as between two disks and on most
-    /// file systems: then it has to be read.
+    /// Clones the content of a located file into an empty file of this machine, in one step and
+    /// without copying it. Returns false if that is impossible, as between two disks and on most
+    /// file systems. Then the content has to be read.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -247,16 +249,16 @@ pub trait Fs: Send + Sync {
         Box::pin(std::future::ready(Ok(false)))
     }
 
-    /// Replaces a file, or makes it, in one step that survives a crash: old or new, never torn.
+    /// Replaces a file, or creates it, in one step that survives a crash: old or new, never torn.
     ///
-    /// A file that cannot be replaced where it stands may be written in place, which the answer
-    /// tells: after a crash it is whole once the host has put it back.
+    /// A file that cannot be replaced may be written in place, which the result reports. After a
+    /// crash such a file is whole again once the host has restored it.
     ///
-    /// Mode, owner and, where possible, extended attributes of an old file are kept.
+    /// Mode, owner and, where possible, extended attributes of an old file are preserved.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when `expect` does not hold; otherwise the cause, the
-    /// old file whole and nothing left behind.
+    /// [`io::ErrorKind::AlreadyExists`] if `expect` does not hold. Otherwise the cause: the old
+    /// file is whole and nothing is left behind.
     ///
     /// # Cancel safety
     /// A dropped future may still finish the write; the file is whole either way.
@@ -269,10 +271,10 @@ pub trait Fs: Send + Sync {
         Box::pin(async move { self.stage(at, data, how).await?.place().await })
     }
 
-    /// Does everything of a [`write`](Self::write) but the last step: the content is on the disk,
-    /// and nobody sees it yet. [`Staged::place`] makes it the file.
+    /// Does every step of a [`write`](Self::write) except the last. The content is on the disk, and
+    /// nobody sees it yet. [`Staged::place`] makes it the file.
     ///
-    /// Folders that are missing may be made already; they go again where it is not placed.
+    /// Missing folders may be created already. They are removed again if it is not placed.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -286,11 +288,12 @@ pub trait Fs: Send + Sync {
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>>;
 
-    /// Does what [`stage`](Self::stage) does with content that nobody has to hold as a whole. A host
-    /// that cannot take it piece by piece gathers it first, as this does.
+    /// Does what [`stage`](Self::stage) does, with content that need not be held in memory as a
+    /// whole. A host that cannot take it piece by piece collects it first, as this default does.
     ///
     /// # Errors
-    /// As [`stage`](Self::stage), and those of the source, of which nothing is left then either.
+    /// As [`stage`](Self::stage), and those of the source; nothing of the content is left then
+    /// either.
     ///
     /// # Cancel safety
     /// As [`stage`](Self::stage).
@@ -311,17 +314,17 @@ pub trait Fs: Send + Sync {
         })
     }
 
-    /// Does everything of a move but the last step, [`Staged::place`]: that gives a file another
-    /// name, which has to be free, and missing folders above it are made. With `data` the file
-    /// holds that from then on. Mode, owner and, where possible, extended attributes go along.
+    /// Does every step of a move except the last, [`Staged::place`]. Placing gives a file another
+    /// name, which has to be free; missing folders above it are created. With `data`, the file then
+    /// has that content. Mode, owner and, where possible, extended attributes are preserved.
     ///
     /// Without `data` and within one file system it is a rename. Otherwise both names stand for a
-    /// whole file for an instant, and a crash may leave them so; other names (hard links) of the
-    /// file keep what it held.
+    /// whole file for an instant, and a crash may leave them so. Other names (hard links) of the
+    /// file keep the old content.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when the file is not as it was located, or the name is
-    /// taken; [`io::ErrorKind::Unsupported`] on hosts that cannot; otherwise as
+    /// [`io::ErrorKind::AlreadyExists`] if the file has changed since it was located, or the name
+    /// is taken. [`io::ErrorKind::Unsupported`] on hosts that cannot move files. Otherwise as
     /// [`write`](Self::write).
     ///
     /// # Cancel safety
@@ -338,17 +341,16 @@ pub trait Fs: Send + Sync {
         Box::pin(std::future::ready(Err(error)))
     }
 
-    /// Owner, permissions and attributes of what stands at a located name; none where the host has
-    /// none.
+    /// Owner, permissions and attributes of a located file; `None` if the host has none.
     ///
     /// # Errors
-    /// When nothing is there any more, or it cannot be looked at.
+    /// If nothing is there any more, or it cannot be read.
     fn rights<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<Rights>>> {
         let _ = at;
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// The number of the user that programs run as there; none where the host has none.
+    /// The id of the user that programs run as on this host; `None` if the host has none.
     fn user(&self) -> Option<u32> {
         None
     }
@@ -356,19 +358,19 @@ pub trait Fs: Send + Sync {
     /// Lists a folder.
     ///
     /// # Errors
-    /// When it is no folder or cannot be read.
+    /// If it is not a folder or cannot be read.
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>>;
 
     /// Removes a file, a link, or an empty folder.
     ///
     /// # Errors
-    /// When nothing is there, the folder is not empty, or it may not be removed.
+    /// If nothing is there, the folder is not empty, or it may not be removed.
     fn remove<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<()>>;
 
-    /// Gives a file another name; the new one must be free.
+    /// Gives a file another name; the new name must be free.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when something has that name; otherwise the cause.
+    /// [`io::ErrorKind::AlreadyExists`] if something has that name; otherwise the cause.
     fn rename<'a>(&'a self, from: &'a Located, to: &'a Located) -> BoxFuture<'a, io::Result<()>>;
 }
 

@@ -1,12 +1,12 @@
-//! Searching any host whose files can be listed and read, over [`Fs`] alone.
+//! Searches any host whose files can be listed and read, over [`Fs`] alone.
 //!
-//! For hosts without a search of their own: in memory, guarded, written by others. It gives what
-//! the local search gives on the same tree, one file after the other.
+//! It serves hosts without a search of their own: in memory, guarded, or written by others. It
+//! gives the same results as the local search on the same tree, one file after the other.
 //!
 //! **Invariant:** every folder and file is reached from the located root by single names
-//! ([`Fs::child`]), links are not followed unless the search for names is asked to, and then the
-//! filter is asked about where they lead. It reads a file in pieces and never holds a whole one of
-//! more than [`WHOLE`] bytes. It does not know the excludes of a user's git configuration.
+//! ([`Fs::child`]). Links are followed only if the search for names asks for that; then the filter
+//! is asked about their targets. A file is read in pieces. One of more than [`WHOLE`] bytes is
+//! never held whole. This module does not know the excludes of a user's git configuration.
 
 use std::{
     io::{self, Read},
@@ -43,7 +43,7 @@ pub struct FsSearch<'a>(pub &'a dyn Fs);
 
 type Folder = Arc<Located>;
 
-/// Searches lines with the search that a host has, or over its files.
+/// Searches lines with the host's own search, or over its files if it has none.
 ///
 /// # Errors
 /// As [`Search::grep`].
@@ -63,7 +63,7 @@ pub fn search_lines<'a>(
     }
 }
 
-/// Searches names with the search that a host has, or over its files.
+/// Searches names with the host's own search, or over its files if it has none.
 ///
 /// # Errors
 /// As [`Search::find`].

@@ -1,11 +1,11 @@
 //! Hosts: where files are read and programs run.
 //!
-//! A [`Host`] is one place to act, this machine or another. Tools see nothing but these traits, so
-//! the same tool works on a local disk, in memory, and on a far machine.
+//! A [`Host`] is one place to act, this machine or another. Tools see nothing but these traits. So
+//! the same tool works on a local disk, in memory, and on a remote machine.
 //!
 //! **Invariant:** a path is looked up once ([`Fs::locate`]) and then used only through the
-//! [`Located`] handle, so that what was judged is what is touched. This crate knows no tool, no
-//! rule and no model.
+//! [`Located`] handle. So what was checked is what is accessed. This crate knows no tool, no rule
+//! and no model.
 
 mod chunks;
 mod fault;
@@ -75,53 +75,54 @@ pub use crate::{
 pub trait Host: Send + Sync {
     /// Stable name for rules, effects and the log: `local`, `memory`, `ssh:build-7`.
     fn name(&self) -> &str;
-    /// How it writes paths.
+    /// Its path style.
     fn style(&self) -> Style;
-    /// The home folder of the user that haft acts as there.
+    /// The home folder of the user that haft acts as on this host.
     fn home(&self) -> &HostPath;
     /// The folder for temporary files.
     fn temp(&self) -> &HostPath;
-    /// What it is and can do.
+    /// The properties and capabilities of the host.
     fn caps(&self) -> Caps;
-    /// Its files.
+    /// Its file system.
     fn fs(&self) -> &dyn Fs;
-    /// Its programs; none where nothing can run.
+    /// Runs its programs; `None` if it can run none.
     fn shell(&self) -> Option<&dyn Shell>;
-    /// Its own search; none where only [`Fs`] can be walked.
+    /// Its own search; `None` if only [`Fs`] can be walked.
     fn search(&self) -> Option<&dyn Search>;
-    /// Reports whether a program there takes connections at this TCP port, in the network that this process
-    /// has. Looking disturbs nobody where the host can tell without connecting.
+    /// Reports whether a program there accepts connections at this TCP port. The network is that of
+    /// `process`, or haft's own if that is `None`. The check disturbs nobody if the host can tell
+    /// without connecting.
     fn listens(&self, port: u16, process: Option<u32>) -> BoxFuture<'_, bool> {
         let _ = (port, process);
         Box::pin(std::future::ready(false))
     }
-    /// The addresses of this port at which a program that was started as this process, or came of it
-    /// while it lives, takes what comes: `127.0.0.1:80`, `udp [::]:53`; none where that cannot be
-    /// known, or nobody does.
+    /// The addresses with this port at which a program receives, such as `127.0.0.1:80` or `udp
+    /// [::]:53`. The program is the one that was started as this process, or one that came of it
+    /// while it lives. `None` if that cannot be known, or if no program does.
     fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<Vec<String>>> {
         let _ = (port, process);
         Box::pin(std::future::ready(None))
     }
-    /// Names of variables that its programs are not given, as what they hold looks like a secret.
+    /// Names of variables that its programs are not given because their values look like secrets.
     fn withheld(&self) -> Vec<String> {
         Vec::new()
     }
-    /// What looks at whole trees; none where what a program changed cannot be found.
+    /// Scans whole trees; `None` if what a program changed cannot be found.
     fn surveys(&self) -> Option<&dyn TreeScanner> {
         None
     }
-    /// What copies git repositories; none where that is not done.
+    /// Copies git repositories; `None` if that is not done.
     fn repositories(&self) -> Option<&Repositories> {
         None
     }
 }
 
-/// What a host is and can do, as probed; never a wish.
+/// Properties and capabilities of a host, as probed, never as assumed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caps {
     /// Operating system and architecture, for the model: `linux x86_64`.
     pub platform: String,
-    /// The program that runs shell scripts, such as `/bin/bash`; none without a shell.
+    /// The program that runs shell scripts, such as `/bin/bash`; `None` without a shell.
     pub shell: Option<HostPath>,
     /// True when paths are opened in one step that no link can leave (`openat2`).
     pub atomic_open: bool,

@@ -1,14 +1,14 @@
-//! A network that programs of a session share.
+//! A network that several programs of a session share.
 //!
-//! **Invariant:** it is made once, with the first program that wants it, and held by its holders alone: it goes with
-//! them and the last program in it, however haft ends.
+//! **Invariant:** the network is created once, for the first program that needs it. Only its
+//! holders keep it open. It ends with them and with the last program in it, however haft ends.
 
 use std::{
     io,
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// A network that programs share; it is there once the first of them wants it.
+/// A network that programs share; it is created once the first of them needs it.
 #[derive(Clone, Debug, Default)]
 pub struct Network(Arc<Mutex<State>>);
 

@@ -1,7 +1,7 @@
-//! One queue per real file.
+//! One lock queue for each real file.
 //!
-//! **Invariant:** at most one holder per (host, real path), served in the order in which they
-//! came; a path that nobody holds or waits for takes no memory.
+//! **Invariant:** each (host, real path) has at most one holder, and waiters are served in order of
+//! arrival. A path that nobody holds or waits for takes no memory.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Waits for its turn at a real path of a host; the turn ends when the lock is dropped.
+    /// Waits for the lock of a real path of a host. The lock is released when it is dropped.
     ///
     /// The place in the queue is taken when the future is first polled; a dropped future leaves it.
     pub fn lock(
@@ -43,7 +43,7 @@ impl Queues {
         }
     }
 
-    /// How many paths are held or waited for.
+    /// Number of paths that are held or waited for.
     pub fn len(&self) -> usize {
         self.map.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -54,7 +54,7 @@ impl Queues {
     }
 }
 
-/// The turn at a file; it may be moved into a task and ends when it is dropped.
+/// The lock of a file. It may be moved into a task, and is released when it is dropped.
 #[derive(Debug)]
 #[must_use = "the turn ends at once when the lock is not kept"]
 pub struct FileLock {

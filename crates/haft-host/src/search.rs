@@ -1,8 +1,8 @@
-//! Searching the files of a host.
+//! Searches the files of a host.
 //!
-//! **Invariant:** truth is `rg --hidden --no-require-git -g '!.git'` without configuration. Results
-//! come folder by folder in the order of the bytes of names, so a page can stop early. What was
-//! not searched is counted, never silently left out.
+//! **Invariant:** the reference is `rg --hidden --no-require-git -g '!.git'` without configuration.
+//! Results come folder by folder, in byte order of names, so a page can stop early. What was not
+//! searched is counted, never silently left out.
 
 use std::{io, ops::ControlFlow, sync::Arc};
 
@@ -12,30 +12,30 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Located;
 
-/// Says of a path below the root whether the caller may see it.
+/// Decides whether the caller may see a path below the root.
 pub type Filter = Arc<dyn Fn(&HostPath) -> bool + Send + Sync>;
 
 /// What every walk is given.
 #[derive(Clone)]
 pub struct Walk {
-    /// False leaves a file, or a folder with everything below it, out; it is counted as denied.
+    /// If false, a file, or a folder with everything below it, is left out and counted as denied.
     pub allowed: Filter,
-    /// False leaves an ignore file unread that lies outside of what is searched: the user's own, or
-    /// one of a folder above the root. Nothing of them is ever shown.
+    /// If false, an ignore file outside of the searched root is not read: the user's own, or one of
+    /// a folder above the root. Nothing of these files is ever shown.
     pub excludes: Filter,
     /// Ends the walk at once.
     pub stop: CancellationToken,
 }
 
-/// What of a file is wanted.
+/// What a search returns of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GrepMode {
     /// The matching lines with their context.
     #[default]
     Content,
-    /// Only which files match; a file is left at its first match.
+    /// Only which files match; the search of a file ends at its first match.
     Files,
-    /// How many lines match; of a match over several lines each counts.
+    /// The number of matching lines; each line of a multi-line match counts.
     Count,
 }
 
@@ -45,19 +45,19 @@ pub enum GrepMode {
 pub struct GrepQuery {
     /// A regular expression in the syntax of Rust's `regex`, or text when `literal`.
     pub pattern: String,
-    /// Takes the pattern as text.
+    /// Whether the pattern is literal text.
     pub literal: bool,
-    /// Takes upper and lower case as the same.
+    /// Whether upper and lower case are equal.
     pub ignore_case: bool,
-    /// Lets a match span lines and `.` match line ends.
+    /// Whether a match may span lines and `.` matches line ends.
     pub multiline: bool,
-    /// Globs that a path must match, as `rg -g`; `!` leaves out.
+    /// Globs that a path must match, as `rg -g`; `!` excludes.
     pub globs: Vec<String>,
     /// File types of ripgrep, such as `rust`.
     pub types: Vec<String>,
     /// Whether names that start with a dot are searched.
     pub hidden: bool,
-    /// Whether files that ignore files name are searched.
+    /// Whether files are searched that ignore files exclude.
     pub no_ignore: bool,
     /// See [`GrepMode`].
     pub mode: GrepMode,
@@ -65,42 +65,45 @@ pub struct GrepQuery {
     pub before: u32,
     /// Lines of context after a match.
     pub after: u32,
-    /// Most matching lines that are wanted of one file; the search of a file ends there. 0 = all.
+    /// Most matching lines wanted of one file; the search of a file ends there. 0 = all.
     pub per_file: u64,
-    /// Longest line that is given whole, in characters; a longer one is windowed at its match.
+    /// Longest line that is returned whole, in characters. A longer line is cut to a window at its
+    /// match.
     pub max_line: usize,
-    /// Where the lines begin that are wanted of one file; those before are only counted.
+    /// The first matching lines of one file that are only counted.
     pub skip: Skip,
-    /// Takes every file for UTF-8: what looks like a byte order mark is a part of its text.
+    /// Whether every file is taken for UTF-8: what looks like a byte order mark is a part of its
+    /// text.
     pub unmarked: bool,
 }
 
-/// Matching lines of one file that are counted but not given.
+/// Matching lines of one file that are counted but not returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skip {
-    /// The file, as [`FileMatches::path`] names it; none for the one that is searched alone.
+    /// The file, as [`FileMatches::path`] names it; `None` for a file that is searched alone.
     pub path: Option<String>,
-    /// How many of its first matching lines.
+    /// Number of its first matching lines to skip.
     pub lines: u64,
 }
 
 /// What a search for lines found in one file.
 ///
-/// Lines that are in `file.count` without being in `file.lines`, `skipped` or `hidden` were too
-/// many to be kept: a search that skips those before them gives them.
+/// Some lines may be counted in `file.count` without being in `file.lines`, `skipped` or `hidden`.
+/// They were too many to be stored: a search that skips the lines before them returns them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundLines {
-    /// The file with the lines that were kept; at least one of those that were not skipped.
+    /// The file with the stored lines; at least one of those that were not skipped.
     pub file: FileMatches,
-    /// Its first matching lines that were left out because of [`GrepQuery::skip`].
+    /// Number of its first matching lines left out because of [`GrepQuery::skip`].
     pub skipped: u64,
-    /// Matching lines behind binary content, which are never given. There may be more where the
-    /// search of the file ended at [`GrepQuery::per_file`].
+    /// Number of matching lines behind binary content, which are never returned. There may be more
+    /// if the search of the file ended at [`GrepQuery::per_file`].
     pub hidden: u64,
-    /// The lines, as indexes into those of `file` and in order, that a match goes over into from
-    /// the line before.
+    /// The lines into which a match continues from the line before, as ascending indexes into the
+    /// lines of `file`.
     pub joined: Vec<usize>,
-    /// Where binary content ended the search of the file, about, in bytes; none where its end did.
+    /// Approximate offset in bytes at which binary content ended the search of the file. `None`
+    /// otherwise.
     pub until: Option<u64>,
 }
 
@@ -108,15 +111,16 @@ pub struct FoundLines {
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own, as in fd")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindQuery {
-    /// A glob: without a slash it is matched with names at any depth, with one from the root.
+    /// A glob. Without a slash it matches names at any depth; with one it matches paths from the
+    /// root.
     pub pattern: String,
     /// Whether names that start with a dot are found.
     pub hidden: bool,
-    /// Whether what ignore files name is found.
+    /// Whether names are found that ignore files exclude.
     pub no_ignore: bool,
     /// Whether links to folders are entered.
     pub follow: bool,
-    /// Whether times are wanted; they cost a look at every name that is found.
+    /// Whether times are wanted; they cost one more file system access for every found name.
     pub times: bool,
 }
 
@@ -125,33 +129,33 @@ pub struct FindQuery {
 pub struct NameMatch {
     /// Relative to the searched folder, in the host's bytes, `/` between names.
     pub path: Vec<u8>,
-    /// What it is.
+    /// The kind of entry.
     pub kind: EntryKind,
-    /// Last change in nanoseconds since the Unix epoch, for sorting; 0 where times were not wanted.
+    /// Last change in nanoseconds since the Unix epoch, for sorting; 0 if times were not wanted.
     pub modified: i128,
 }
 
-/// What a search passed over.
+/// What a search did not cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// Files that were searched only up to binary content, or not at all because of it.
+    /// Files searched only up to binary content, or not at all because of it.
     pub binary: u64,
-    /// Files and folders named by ignore files, each counted once where it was left.
+    /// Files and folders excluded by ignore files; a folder counts once, without its content.
     pub ignored: u64,
-    /// Files and folders that may not be seen.
+    /// Files and folders that the caller may not see.
     pub denied: u64,
     /// Files and folders that could not be read, with the first cause.
     pub unreadable: u64,
     /// The first cause of `unreadable`.
     pub cause: Option<String>,
-    /// Links that lead round in circles.
+    /// Links that form a cycle.
     pub loops: u64,
     /// Links out of the searched folder that were not entered.
     pub outside: u64,
-    /// Files with lines so long that they were searched in parts, between which nothing matches.
+    /// Files with lines so long that they were searched in parts; no match spans two parts.
     pub parts: u64,
-    /// Files in other encodings than UTF-8 that were not searched for the characters outside ASCII
-    /// that the pattern names: too big to be decoded, or in an encoding that cannot be told.
+    /// Files in other encodings than UTF-8 that were not searched for the pattern's characters
+    /// outside ASCII. They are too big to be decoded, or their encoding cannot be determined.
     pub unread: u64,
     /// Files that were searched to their end.
     pub searched: u64,
@@ -162,13 +166,13 @@ pub struct Skipped {
 /// Why a search could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// The pattern is no regular expression; says where it is wrong.
+    /// The pattern is not a valid regular expression; says where it is wrong.
     #[error("{0}")]
     Pattern(String),
     /// A glob does not parse; names it.
     #[error("{0}")]
     Glob(String),
-    /// No such file type; names it and near ones.
+    /// No such file type; names it and similar ones.
     #[error("{0}")]
     Type(String),
     /// The root cannot be searched.
@@ -176,12 +180,12 @@ pub enum SearchError {
     Io(#[from] io::Error),
 }
 
-/// Takes results as they come; `Break` ends the search.
+/// Receives results as they come; `Break` ends the search.
 pub type Sink<'a, T> = &'a mut (dyn FnMut(T) -> ControlFlow<()> + Send);
 
 /// Searches below a located folder, or in one located file.
 pub trait Search: Send + Sync {
-    /// Searches lines; each file with matches is given once, in order.
+    /// Searches lines; each file with matches is delivered once, in order.
     ///
     /// # Errors
     /// See [`SearchError`]; what cannot be read below the root is counted instead.

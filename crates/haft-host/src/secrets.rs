@@ -1,20 +1,20 @@
-//! Which variables are withheld from programs.
+//! Which environment variables are withheld from programs.
 //!
-//! **Invariant:** pure; which names and values are those of a secret is said in [`haft_text::secrets`].
+//! **Invariant:** pure. [`haft_text::secrets`] decides which names and values belong to a secret.
 
 use haft_text::secrets::{Names, is_own};
 
 /// What decides whether a variable is left out of what programs are given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Withheld {
-    /// Names that tell of a secret.
+    /// Names that indicate a secret.
     pub names: Names,
-    /// Names that are given all the same.
+    /// Names of variables that programs get all the same.
     pub let_through: Vec<String>,
 }
 
 impl Withheld {
-    /// Reports whether a variable is left out.
+    /// Reports whether a variable is withheld.
     pub fn holds(&self, name: &str, value: &str) -> bool {
         let is_let_through = || self.let_through.iter().any(|through| through == name);
         is_own(name) || self.names.is_secret(name, value) && !is_let_through()

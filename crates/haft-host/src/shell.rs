@@ -1,6 +1,6 @@
-//! Programs of a host.
+//! Runs programs on a host.
 //!
-//! **Invariant:** what a [`Running`] started dies with it: dropping it kills the whole tree.
+//! **Invariant:** dropping a [`Running`] kills the whole process tree that it started.
 
 use std::{fmt, io, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{Network, SessionCommand, TurnPart};
 /// Characters of a folder's name that an error repeats.
 const SHOWN: usize = 200;
 
-/// What is run.
+/// What to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
     /// A script for the host's shell, with positional parameters from `$1` on.
@@ -24,32 +24,32 @@ pub enum Program {
         /// `$1`, `$2`, ...
         args: Vec<String>,
     },
-    /// A program and its arguments, in the host's bytes; the first is looked up on the path.
+    /// A program and its arguments, in the host's bytes. The first is looked up on the path.
     Argv(Vec<Vec<u8>>),
-    /// The host's shell, where that is bash, for commands that it is given one after another
-    /// ([`Shell::give`]); it needs open input and a report.
+    /// The host's shell, if that is bash, for session commands that it runs one after another
+    /// ([`Shell::give`]). It needs open input and a report.
     Turns,
 }
 
-/// What a program reads.
+/// The standard input of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Stdin {
-    /// Nothing: the end at once.
+    /// Empty input: end of file at once.
     #[default]
     Empty,
-    /// These bytes, then the end.
+    /// These bytes, then end of file.
     Bytes(Bytes),
     /// What [`Control::write`] sends.
     Open,
 }
 
-/// How a command runs that was taken for one that only looks.
+/// How a command runs that was classified as read-only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOnlyRun {
-    /// The folders of the workspace, in which it finds no program.
+    /// The folders of the workspace; no program is looked up in them.
     pub workspace: Vec<HostPath>,
-    /// Whether git has its settings as they are: it only tells of them. Else it has some that keep
-    /// it from starting what a repository names.
+    /// Whether git uses its settings unchanged: the command only shows them. Otherwise it gets
+    /// settings that keep it from starting what a repository names.
     pub git_as_set: bool,
 }
 
@@ -57,43 +57,45 @@ pub struct ReadOnlyRun {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 pub struct Spawn {
-    /// What is run.
+    /// What to run.
     pub program: Program,
-    /// Where it starts.
+    /// The working folder in which it starts.
     pub cwd: HostPath,
-    /// Variables that are set on top of those that the host gives.
+    /// Variables that are set in addition to those that the host gives.
     pub set: Vec<(String, String)>,
     /// Names of variables that are left out.
     pub unset: Vec<String>,
-    /// What it reads.
+    /// Its standard input.
     pub stdin: Stdin,
     /// Whether it gets a descriptor 3 whose bytes come back as [`Output::Report`].
     pub report: bool,
-    /// Whether it gets what the person's shell sets when it starts, where the host knows that.
+    /// Whether it gets what the user's shell sets when it starts, if the host knows that.
     pub profile: bool,
-    /// Columns and rows of a terminal, for programs that need one: their input, output and errors,
-    /// the last two in one stream.
+    /// Columns and rows of a terminal, for programs that need one. It is their input, output and
+    /// errors; the last two come in one stream.
     pub terminal: Option<(u16, u16)>,
-    /// Whether nobody can edit: programs find an editor that says what to do instead and fails at once.
+    /// Whether nobody can edit. Then programs find an editor that says what to do instead and fails
+    /// at once.
     pub no_editor: bool,
-    /// Set where it is a command that was taken for one that only looks: it inherits no variable that
-    /// makes a program run another.
+    /// Set for a command that was classified as read-only. It inherits no variable that makes a
+    /// program run another.
     pub looks: Option<ReadOnlyRun>,
-    /// What it may touch, which comes from policy, never from a tool; none: whatever haft may.
+    /// What it may access; this comes from policy, never from a tool. `None` means whatever haft
+    /// may.
     pub confine: Option<Limits>,
-    /// The network that it shares with others, where its limits leave it nothing to connect to and it is held
-    /// by one of its own.
+    /// The network that it shares with others. It is used if its limits let it connect to nothing,
+    /// and its confinement has a network namespace.
     pub network: Option<Network>,
-    /// Whether it gets haft's environment whole, keys included: a program of the person's own, never
-    /// one of a tool.
+    /// Whether it gets haft's whole environment, keys included. This is for the user's own
+    /// programs, never for those of a tool.
     pub trusted: bool,
-    /// Names of programs that go on when it ends, with all that they started: as the system knows
-    /// them, or the last part of what they were started as.
+    /// Names of programs that go on when it ends, with all that they started. A name is the one
+    /// that the system knows, or the last component of the path that was started.
     pub keep: Vec<String>,
 }
 
 impl Spawn {
-    /// A program with empty input and nothing else.
+    /// A program with empty input and all other options unset.
     pub const fn new(program: Program, cwd: HostPath) -> Self {
         Self {
             program,
@@ -114,39 +116,40 @@ impl Spawn {
     }
 }
 
-/// Programs that are looked for on the path of a command.
+/// A lookup of programs on the path of a command.
 #[derive(Clone, Debug)]
 pub struct PathLookup {
-    /// Their names, without folders.
+    /// Names of the programs, without folders.
     pub names: Vec<String>,
-    /// Where the command runs.
+    /// The working folder of the command.
     pub cwd: HostPath,
-    /// The folders.
+    /// The folders that are checked.
     pub folders: Vec<HostPath>,
-    /// What the command changes, or makes.
+    /// The paths that the command changes or creates.
     pub changes: Vec<HostPath>,
 }
 
 /// What a confined program tried of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// How it was held.
+    /// The level of its confinement.
     pub level: Level,
     /// What it could connect to.
     pub net: Net,
     /// Whether others share its network.
     pub shared: bool,
-    /// What did not come through, in a shared network of all of them; none where it cannot be counted.
+    /// What failed; in a shared network, the attempts of all its programs. `None` if it cannot be
+    /// counted.
     pub attempts: Option<Attempts>,
-    /// Whether names are looked up at an address of this machine itself.
+    /// Whether host names are resolved at a loopback address of this machine.
     pub names_at_loopback: bool,
-    /// What else had its network meanwhile, as whoever started that calls it.
+    /// What else used its network meanwhile, as named by whoever started that.
     pub beside: Vec<String>,
 }
 
 impl Tried {
-    /// Reports whether it could try more than is counted: at level L nothing counts connections past the one port
-    /// that it may reach.
+    /// Reports whether it could try more than is counted. At level L nothing counts connections
+    /// other than to the one port that it may reach.
     pub const fn is_blind(&self) -> bool {
         matches!((self.level, self.net), (Level::Landlock, Net::Port(_)))
     }
@@ -155,117 +158,119 @@ impl Tried {
 /// How a program ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code; none when a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// What it left running and was stopped: process id and command line.
+    /// Processes that it left running and that were stopped: process id and command line.
     pub stopped: Vec<(u32, String)>,
-    /// What of that does not end, not even killed, and still is there.
+    /// Those of them that still exist, even after SIGKILL.
     pub stuck: Vec<(u32, String)>,
-    /// What goes on, as [`Spawn::keep`] says.
+    /// Processes that go on, as [`Spawn::keep`] says.
     pub kept: Vec<(u32, String)>,
-    /// What it changed though its limits protect that, and what was done about it.
+    /// What it changed although its limits protect that, and what was done about it.
     pub put_back: Vec<Restored>,
-    /// What it tried of the network; none where nothing held it.
+    /// What it tried of the network; `None` if it was not confined.
     pub tried: Option<Tried>,
 }
 
-/// What a running program says.
+/// An event of a running program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Bytes of its output, in order within one stream; characters may be split.
+    /// Bytes of its output, in order within one stream. A character may be split across two events.
     Bytes(Stream, Bytes),
-    /// Bytes that it wrote to descriptor 3, as they come; behind all that it had written to its
-    /// output before.
+    /// Bytes that it wrote to descriptor 3, as they come. They come after all that it had written
+    /// to its output before.
     Report(Bytes),
-    /// The end: nothing comes after it. Only where something is kept, its output may come, and at
-    /// its end another one.
+    /// The end: nothing comes after it. The exception is a program that goes on ([`Spawn::keep`]):
+    /// then its output may follow, and another `Exit` at its end.
     Exit(Exit),
 }
 
-/// A program that runs. Dropping it kills the program with all its children.
+/// A running program. Dropping it kills the program with all its children.
 pub struct Running {
-    /// What it says; ends after the last [`Output::Exit`]. Not reading it holds the program up.
+    /// Its events. The stream ends after the last [`Output::Exit`]. Not reading it holds the
+    /// program up.
     pub output: BoxStream<'static, io::Result<Output>>,
-    /// How it is told something meanwhile.
+    /// Controls the program meanwhile.
     pub control: Arc<dyn Control>,
 }
 
-/// Talks to a running program.
+/// Controls a running program.
 pub trait Control: Send + Sync {
     /// Process id on its host.
     fn id(&self) -> u32;
     /// Sends bytes to its standard input.
     ///
     /// # Errors
-    /// When its input is not open any more; [`io::ErrorKind::InvalidInput`] when a terminal would lose
-    /// the end of a line of them. Nothing is sent then.
+    /// If its input is not open any more. [`io::ErrorKind::InvalidInput`] if a terminal would lose
+    /// the end of one of their lines. Nothing is sent then.
     fn write(&self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>>;
-    /// Ends its standard input.
+    /// Closes its standard input.
     fn end_input(&self);
-    /// Stops the whole tree: TERM, after 500 milliseconds KILL. The output then ends by itself.
+    /// Stops the whole tree: SIGTERM, after 500 milliseconds SIGKILL. The output then ends by
+    /// itself.
     fn stop(&self);
-    /// Bytes that were sent to its standard input and that it has not read yet; none where its input
-    /// is closed, or the host cannot tell.
+    /// Number of bytes that were sent to its standard input and that it has not read yet. `None` if
+    /// its input is closed, or the host cannot tell.
     fn untaken(&self) -> Option<usize> {
         None
     }
-    /// Puts back what it changed by now though its limits protect that; what was done.
+    /// Restores what it has changed so far although its limits protect that. Returns what was done.
     fn put_back(&self) -> BoxFuture<'_, Vec<Restored>> {
         Box::pin(std::future::ready(Vec::new()))
     }
-    /// What it tried of the network by now; none where nothing holds it.
+    /// What it has tried of the network so far; `None` if it is not confined.
     fn tried(&self) -> BoxFuture<'_, Option<Tried>> {
         Box::pin(std::future::ready(None))
     }
-    /// What it has running beside itself, as far as the host can tell: process id and command line.
+    /// Its other running processes, as far as the host can tell: process id and command line.
     fn beside(&self) -> BoxFuture<'_, Vec<(u32, String)>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 }
 
-/// Programs.
+/// Runs programs on a host.
 pub trait Shell: Send + Sync {
     /// Starts a program in a process group of its own.
     ///
     /// # Errors
-    /// When it cannot be found or started, its folder is not there, or it cannot be held to its
-    /// limits; says which.
+    /// If it cannot be found or started, its folder does not exist, or it cannot be confined to its
+    /// limits. The error says which.
     ///
     /// # Cancel safety
     /// A dropped future leaves no process.
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>>;
 
-    /// What each level of confinement holds here, best first; empty where the host has none. Tried once, when
-    /// first asked for.
+    /// What each level of confinement can enforce here, best first; empty if the host has none.
+    /// Probed once, on first use.
     fn levels(&self) -> BoxFuture<'_, Vec<Probe>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 
-    /// A folder of its own for what confined programs need for a while, made when first asked for and
-    /// removed with the host.
+    /// A folder for temporary files of confined programs. It is created on first use and removed
+    /// with the host.
     ///
     /// # Errors
-    /// When it cannot be made, or the host has none.
+    /// If it cannot be created, or the host has none.
     fn scratch(&self) -> BoxFuture<'_, io::Result<HostPath>> {
         Box::pin(std::future::ready(Err(io::ErrorKind::Unsupported.into())))
     }
 
-    /// Which of the programs of a command are, or may become when it changes files, those of folders: what
-    /// its shell would find on its path there, or through a link there. As far as the start-up of the
-    /// person's shell was read.
+    /// Which programs of a command come from the given folders, or may once it changes files. These
+    /// are the programs that its shell would find on its path there, or through a link there. The
+    /// path is known as far as the start-up of the user's shell was read.
     fn found_in(&self, _sought: PathLookup) -> BoxFuture<'_, Vec<String>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 
-    /// Says once what is to be told of the start-up of the person's shell, in one line.
+    /// Returns, once, a one-line note about the start-up of the user's shell, if there is one.
     fn told(&self) -> Option<String> {
         None
     }
 
-    /// Starts a program that is not run before `ready` is done, and not at all where that fails; what
-    /// it needs is made ready meanwhile.
+    /// Starts a program that does not run before `ready` has completed, and not at all if that
+    /// fails. Meanwhile the start is prepared.
     ///
     /// # Errors
     /// As those of [`Self::spawn`], and that of `ready`.
@@ -283,10 +288,10 @@ pub trait Shell: Send + Sync {
         })
     }
 
-    /// Gives a shell that was started as [`Program::Turns`] the next part of a turn.
+    /// Gives a shell that was started as [`Program::Turns`] the next part of a session command.
     ///
     /// # Errors
-    /// When its input is not open any more.
+    /// If its input is not open any more.
     fn give<'a>(
         &'a self,
         shell: &'a dyn Control,
@@ -297,17 +302,17 @@ pub trait Shell: Send + Sync {
     }
 }
 
-/// The folder in which a program was to start cannot be entered.
+/// The error that the working folder of a program cannot be entered.
 #[derive(Debug)]
 pub struct NoFolder {
-    /// Which.
+    /// The folder.
     pub folder: HostPath,
-    /// Why.
+    /// The cause.
     pub error: io::Error,
 }
 
 impl NoFolder {
-    /// Why, in a few words.
+    /// The cause, in a few words.
     pub fn why(&self) -> String {
         let text = self.error.to_string();
         text.split(" (os error").next().unwrap_or_default().to_owned()

@@ -1,13 +1,14 @@
-//! One bash that is given one command after another, and says where each of them ends.
+//! One bash process that runs one command after another, and reports where each of them ends.
 //!
-//! bash reads what it is to do from its own input, as it reads a script: the command as one quoted
-//! word, so that nothing of it can be taken for what stands around it, in one line with what reports
-//! its end. What a command does to its own input, output and descriptors lasts for that command.
-//! There is no loop that a command could leave, and no variable of haft's that it could change.
+//! bash reads from its own input, as it reads a script. It gets each command as one quoted word, so
+//! that no part of it can be taken for the code around it. The code that reports the end is on the
+//! same line. What a command does to its own input, output and descriptors lasts for that command
+//! only. There is no loop that a command could leave, and no variable of haft's that it could
+//! change.
 //!
-//! **Invariant:** a record of an end stands for one command alone, whose name nobody can guess, and
-//! comes behind all that the command itself wrote. Where a command broke the shell, no record comes
-//! although all input was taken: whoever waits for it sees that by [`Control::untaken`].
+//! **Invariant:** an end record belongs to one command alone, whose id nobody can guess. It comes
+//! after everything that the command itself wrote. If a command broke the shell, no record comes
+//! although all input was consumed. Whoever waits for it sees that by [`Control::untaken`].
 //!
 //! [`Control::untaken`]: crate::Control::untaken
 
@@ -54,7 +55,7 @@ const NEEDED: &str = "cd enable eval exit printf pwd set trap unset";
 /// Longest record, in bytes.
 const RECORD: usize = 64 << 10;
 
-/// One command for a shell that runs.
+/// One command for a shell that is already running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionCommand {
     /// The command.
@@ -71,48 +72,49 @@ pub struct SessionCommand {
     before: i32,
 }
 
-/// A part of a turn: what follows is given when the shell has reported the one before.
+/// A part of a session command. The next part is sent when the shell has reported the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnPart {
-    /// It goes to its folder. What was printed before belongs to no command.
+    /// The shell changes to the command's folder. What was printed before belongs to no command.
     Place,
-    /// The command.
+    /// The command itself.
     Command,
 }
 
-/// What a shell says of a turn.
+/// A record that the shell reports for a session command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnRecord {
-    /// It waits for the command, in this folder.
+    /// The shell waits for the command, in this folder.
     Placed(Option<HostPath>),
-    /// It has ended.
+    /// The command has ended.
     Ended {
         /// Its exit code.
         code: i32,
-        /// The options of `set` that it left on, or without it off, by name.
+        /// Names of the options of `set` that it left on; `no NAME` for one that is on by default
+        /// and that it left off.
         options: Vec<String>,
-        /// What it set traps for that it left, by name.
+        /// Names of the signals and events for which it left traps.
         traps: Vec<String>,
-        /// Where it ended; none where that folder is gone.
+        /// The folder in which it ended; `None` if that folder is gone.
         folder: Option<HostPath>,
     },
 }
 
 impl SessionCommand {
-    /// A turn of a shell that has read so many lines (0: none yet), which goes to `folder` first, or
-    /// to `root` where it stands in no folder that is there.
+    /// A session command for a shell that has read `lines` lines (0: none yet). The shell changes
+    /// to `folder` first, or to `root` if its current folder does not exist.
     pub fn new(command: String, folder: Option<HostPath>, root: HostPath, lines: u64) -> Self {
         let id = format!("{:016x}", RandomState::new().build_hasher().finish());
         Self { command, id, folder, root, lines, before: 0 }
     }
 
-    /// The same behind a command that ended with this exit code, which it finds in `$?`.
+    /// The same after a command that ended with this exit code, which it finds in `$?`.
     #[must_use]
     pub fn behind(self, code: i32) -> Self {
         Self { before: code, ..self }
     }
 
-    /// Where the shell goes before the command.
+    /// The folders that the shell may change to before the command.
     pub fn folders(&self) -> impl Iterator<Item = &HostPath> {
         self.folder.iter().chain([&self.root])
     }
@@ -122,7 +124,7 @@ impl SessionCommand {
         if self.lines == 0 { BEFORE + 2 } else { self.lines + 1 }
     }
 
-    /// How many lines the shell has read when the turn is over.
+    /// Number of lines that the shell has read when the command is over.
     pub fn lines(&self) -> u64 {
         self.line() + self.command_lines() + 1
     }
@@ -132,7 +134,7 @@ impl SessionCommand {
         self.command.bytes().fold(1, |lines, byte| lines + u64::from(byte == b'\n'))
     }
 
-    /// What bash is to read for a part of it.
+    /// The text that bash reads for one part.
     pub fn text(&self, part: TurnPart) -> Vec<u8> {
         match part {
             TurnPart::Place => self.place(),
@@ -202,7 +204,7 @@ fn quote(bytes: &[u8], text: &mut Vec<u8>) {
     text.push(b'\'');
 }
 
-/// Reads what a shell reports.
+/// Parses the records that a shell reports.
 #[derive(Clone, Debug, Default)]
 pub struct TurnRecords {
     bytes: Vec<u8>,
@@ -211,7 +213,7 @@ pub struct TurnRecords {
 }
 
 impl TurnRecords {
-    /// Takes bytes in and gives the records of this turn that are whole; others are nobody's.
+    /// Takes in bytes, and returns the complete records of this command. Other records are ignored.
     pub fn push(&mut self, bytes: &[u8], turn: &SessionCommand) -> Vec<TurnRecord> {
         self.bytes.extend_from_slice(bytes);
         let Some(end) = memchr::memrchr(0, &self.bytes) else {

@@ -1,14 +1,15 @@
-//! Output without end in fixed memory.
+//! Stores output of unlimited length in bounded memory.
 //!
-//! **Invariant:** however the bytes are cut into pieces, head, tail, counts and file are the same.
-//! At most the head, the tail and two chunks of a MiB are in memory (with what else the buffers
-//! hold of which these are parts); the file never holds more than its cap and one line. A full disk
-//! ends the file, never the output, and at once the file makes room there for the log. Large pieces reach the file without being copied.
+//! **Invariant:** head, tail, counts and file do not depend on how the bytes are split into pieces.
+//! Memory holds at most the head, the tail and two chunks of one MiB, plus the rest of the buffers
+//! that these are slices of. The file never holds more than its cap and one line. A full disk ends
+//! the file, never the output. The file then frees space on the disk for the log at once. Large
+//! pieces reach the file without being copied.
 //!
-//! The file begins only when head and tail do not hold everything any more. What comes when it is
-//! full goes round and round in a second one of half the size; at the end that takes the place of
-//! the second half of the first, behind a line that says how much is left out. So only output that
-//! is larger than the cap is ever copied.
+//! The file is started only when head and tail cannot hold everything any more. Once it is full,
+//! further output goes to a second file of half the size, which is a ring buffer. At the end, the
+//! ring buffer replaces the second half of the first file, behind a line that reports how much is
+//! left out. So only output that is larger than the cap is ever copied.
 
 use std::{io, ops::Range};
 
@@ -32,8 +33,8 @@ const NOT_KEPT_END: &str = "]\n";
 /// Most bytes of such a reason.
 const REASON: usize = 400;
 
-/// Why a kept output ends early, by the last bytes of its file; none where it does not. More than
-/// [`OUT_END`] bytes need not be given.
+/// Why a stored output ends early, read from the last bytes of its file; `None` if it does not. At
+/// most the last [`OUT_END`] bytes are needed.
 pub fn not_kept(end: &[u8]) -> Option<String> {
     let at = memchr::memmem::rfind(end, NOT_KEPT.as_bytes())?;
     let why = end[at + NOT_KEPT.len()..].strip_suffix(NOT_KEPT_END.as_bytes())?;
@@ -41,15 +42,15 @@ pub fn not_kept(end: &[u8]) -> Option<String> {
     Some(why.to_owned())
 }
 
-/// See [`not_kept`].
+/// Most bytes of a file's end that [`not_kept`] needs.
 pub const OUT_END: usize = NOT_KEPT.len() + REASON + NOT_KEPT_END.len();
 
-/// How much of an output is kept.
+/// How much of an output is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoolLimits {
-    /// Bytes of the start that stay in memory.
+    /// Bytes of the start that are held in memory.
     pub head: usize,
-    /// Bytes of the end that stay in memory.
+    /// Bytes of the end that are held in memory.
     pub tail: usize,
     /// Most bytes in the file: half of them from the start, half from the end.
     pub file_cap: u64,
@@ -62,24 +63,24 @@ impl Default for SpoolLimits {
     }
 }
 
-/// What was kept of an output.
+/// The stored parts of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spooled {
     /// The start.
     pub head: Bytes,
-    /// The end; begins after the head, so that both together are everything in short outputs.
+    /// The end. It begins after the head, so that both together are everything in short outputs.
     pub tail: Bytes,
-    /// Bytes in all.
+    /// Total number of bytes.
     pub bytes: u64,
-    /// Lines in all, a last one without an end included.
+    /// Total number of lines, a last one without a line end included.
     pub lines: u64,
-    /// Under which call the whole output can be read; none where head and tail are everything, or
-    /// nothing could be kept.
+    /// The call under which the whole output can be read. `None` if head and tail are everything,
+    /// or nothing could be stored.
     pub file: Option<CallId>,
-    /// Bytes of the output that the file does not hold, from where to where.
+    /// The byte range of the output that the file does not hold.
     pub lost: Option<Range<u64>>,
-    /// Why the file does not hold everything, where it was not the cap that was asked for: a full
-    /// disk, a full session.
+    /// Why the file does not hold everything, if the reason is not the requested cap: a full disk,
+    /// a full session.
     pub fault: Option<String>,
 }
 
@@ -90,7 +91,7 @@ impl Spooled {
     }
 }
 
-/// Takes an output in.
+/// Collects an output as it arrives.
 #[derive(Debug)]
 pub struct Spool {
     limits: SpoolLimits,
@@ -105,7 +106,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// A spool that keeps the whole output in `sink`, or, without one, only head and tail.
+    /// A spool that stores the whole output in `sink` or, without one, only head and tail.
     pub fn new(limits: SpoolLimits, sink: Option<OutWriter>) -> Self {
         Self {
             limits,
@@ -119,7 +120,7 @@ impl Spool {
         }
     }
 
-    /// The same, which keeps no more than there is room for now: in the session, and on the disk.
+    /// The same, limited to the space that is free now: in the session, and on the disk.
     pub fn within_room(mut limits: SpoolLimits, sink: Option<OutWriter>) -> Self {
         let Some(mut out) = sink else { return Self::new(limits, None) };
         let why;
@@ -129,7 +130,7 @@ impl Spool {
         Self { why, ..Self::new(limits, sink) }
     }
 
-    /// Takes the next bytes in; waits only while the disk is more than a chunk behind.
+    /// Appends bytes; waits only while the disk is more than a chunk behind.
     ///
     /// # Cancel safety
     /// A dropped future may lose these bytes for the file, which then ends there and says so.
@@ -137,7 +138,7 @@ impl Spool {
         self.push_shared(&Bytes::copy_from_slice(bytes)).await;
     }
 
-    /// Does what [`Self::push`] does without copying them.
+    /// Does what [`Self::push`] does, without copying the bytes.
     ///
     /// # Cancel safety
     /// As that of [`Self::push`].
@@ -154,19 +155,19 @@ impl Spool {
         }
     }
 
-    /// Whether the file holds, or will hold, all that came so far.
+    /// Reports whether the file holds, or will hold, everything so far.
     pub fn holds_all(&self) -> bool {
         let whole =
             |file: &File| file.failed.is_none() && self.bytes <= file.half.saturating_mul(2);
         self.file.as_ref().is_some_and(whole)
     }
 
-    /// Bytes so far.
+    /// Number of bytes so far.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The start, as far as it is kept in memory.
+    /// The start, as far as it is held in memory.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
@@ -176,7 +177,7 @@ impl Spool {
         self.tail.to_vec()
     }
 
-    /// Brings the start of the output to the file, so that others can read it meanwhile.
+    /// Writes the buffered start of the output to the file, so that others can read it meanwhile.
     pub async fn flush(&mut self) {
         if let Some(file) = &mut self.file {
             file.write().await;
@@ -185,7 +186,7 @@ impl Spool {
         }
     }
 
-    /// What is kept so far, with what came in its file as far as that can be; more may come.
+    /// What is stored so far, with the file written as far as that is possible; more may come.
     pub async fn so_far(&mut self) -> Spooled {
         self.flush().await;
         let mut spooled = Spooled {
@@ -213,14 +214,13 @@ impl Spool {
         self.line_ends + u64::from(self.last != b'\n')
     }
 
-    /// Ends the output; without a file where head and tail are everything.
+    /// Ends the output; without a file if head and tail are everything.
     pub async fn finish(self) -> Spooled {
         let keep = self.head.len() as u64 + self.tail.bytes.len() as u64 != self.bytes;
         self.finish_as(keep).await
     }
 
-    /// Ends the output; where it is not to be kept, there is a file only of what had to be written
-    /// already.
+    /// Ends the output. If `keep` is false, there is a file only of what had to be written already.
     pub async fn finish_as(mut self, keep: bool) -> Spooled {
         let tail = self.tail.to_vec();
         let lines = self.lines();

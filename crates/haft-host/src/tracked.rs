@@ -1,9 +1,9 @@
-//! Whether git ignores a path, and whether it keeps track of what is below a folder.
+//! Whether git ignores a path, and whether it tracks anything below a folder.
 //!
-//! **Invariant:** git itself is not run. What cannot be read in full counts as kept track of, and as
-//! not ignored.
+//! **Invariant:** git itself is not run. What cannot be read in full counts as tracked, and as not
+//! ignored.
 //!
-//! **Does not know:** the person's own ignore file: what that names counts as not ignored.
+//! **Does not know:** the user's own ignore file: what that names counts as not ignored.
 
 use bytes::Bytes;
 use haft_types::{EntryKind, Follow, HostPath};
@@ -15,8 +15,8 @@ use crate::{
     walk::{IGNORE_FILES, IGNORE_LIMIT, Rules, Verdict},
 };
 
-/// Reports whether the ignore files of a repository, whose folder of files this is, name a path or a
-/// folder that it lies in.
+/// Reports whether the ignore files of a repository exclude a path or a folder that contains it.
+/// `top` is the top folder of the repository's work tree.
 pub async fn is_ignored(fs: &dyn Fs, top: &HostPath, path: &HostPath, is_folder: bool) -> bool {
     let Some(below) = path.relative_to(top).filter(|below| !below.is_empty()) else { return false };
     let mut rules = Rules::git();
@@ -45,7 +45,7 @@ pub async fn is_ignored(fs: &dyn Fs, top: &HostPath, path: &HostPath, is_folder:
     false
 }
 
-/// Reports whether the text of a `.gitignore` leaves out a file of this name beside it.
+/// Reports whether the text of a `.gitignore` excludes a file of this name in the same folder.
 pub fn is_left_out(text: &str, name: &str) -> bool {
     let mut rules = Rules::git();
     rules.push(0);

@@ -1,7 +1,7 @@
-//! Requests that go to exactly the addresses that were judged: for addresses that settings name.
+//! Requests that go to exactly the addresses that were checked, for addresses that settings name.
 //!
-//! **Invariant:** a name is resolved once, and nothing but its judged addresses is connected to:
-//! no proxy, no redirect, no second look-up.
+//! **Invariant:** a name is resolved once, and nothing but its checked addresses is connected to:
+//! no proxy, no redirect, no second lookup.
 
 use std::{net::SocketAddr, time::Duration};
 

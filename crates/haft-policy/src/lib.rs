@@ -3,18 +3,19 @@
 //! A [`Policy`] is built once from [`Rules`] and the folders they are anchored at; then
 //! [`Policy::decide`] judges one [`Ask`] at a time from data alone.
 //!
-//! **Invariant:** deciding is pure. Deny beats ask beats allow from any scope; what is protected
-//! asks whatever else allows it; a rule that cannot be understood never allows. Adding a denial
-//! never allows more, adding an allowance never denies.
+//! **Invariant:** deciding is pure. Deny beats ask beats allow from any scope. A protected place is
+//! asked about, whatever else allows it. A rule that cannot be understood never allows. Adding a
+//! denial never allows more, adding an allowance never denies.
 //!
-//! A command is read by haft-shell, and only where that cannot read it roughly, by `lexer`, which finds
-//! more commands than there are. What it certainly or very likely runs is denied; where the words of
-//! a rule stand in the words of a program that may run them, or where the program is only known once
-//! the shell runs, it is asked; the words of programs that never run them are data. What scripts,
-//! aliases and programs of the workspace run is not seen.
+//! A command is read by haft-shell. Only where that cannot read it, `lexer` reads it roughly and
+//! finds more commands than there are. A denial applies to what the command certainly or very
+//! likely runs. The command is asked about where the words of a rule stand in the words of a
+//! program that may run them. It is also asked about where the program is known only once the shell
+//! runs. The words of programs that never run them are data. What scripts, aliases and programs of
+//! the workspace run is not seen.
 //!
 //! **Does not know:** disks, links (the caller resolves them), settings files, the person, or
-//! whether a sandbox holds: the caller says that, too.
+//! whether a sandbox is in force: the caller says that, too.
 
 mod command;
 mod decide;

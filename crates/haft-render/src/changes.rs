@@ -1,6 +1,6 @@
-//! Which words of a changed line are new: for the eye, not for patches.
+//! Finds which words of a changed line are new: for the eye, not for patches.
 //!
-//! **Invariant:** cost is bounded; beyond its limits lines simply have no marked words.
+//! **Invariant:** the cost is bounded. Lines beyond its limits have no marked words.
 
 use std::ops::Range;
 

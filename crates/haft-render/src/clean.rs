@@ -1,8 +1,9 @@
 //! Makes text of unknown origin harmless for a terminal, and honest for a reader.
 //!
-//! **Invariant:** the result holds no control character but line feeds and tabs, and none that
-//! hides or reorders text; each is shown as a visible sign in its place. Cutting the text into
-//! pieces anywhere changes nothing.
+//! **Invariant:** the result holds no control character but line feeds and tabs, and no character
+//! that hides or reorders text. Each of them is replaced by a visible sign. [`colours_only`] also
+//! lets the renderer's own colours pass. Splitting the text into pieces at any point changes
+//! nothing.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -22,10 +23,10 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Reports whether nobody can tell by looking that a character is there, or that it is not another:
-/// it is hidden, draws nothing, is a blank but no space, or has no agreed look.
+/// Reports whether nobody can tell by looking that a character is there, or that it is not another
+/// one. Such a character is hidden, draws nothing, is a blank but no space, or has no agreed look.
 ///
-/// In prose some of these are wanted, as the joiners of emoji are; where somebody decides by what
+/// In prose some of these are wanted, as the joiners of emoji are. Where somebody decides by what
 /// they see, none is. Source: Unicode Character Database, `Default_Ignorable_Code_Point`, the
 /// category Zs, private use, noncharacters, and what is drawn as nothing beside those.
 pub fn is_unseen(c: char) -> bool {
@@ -57,13 +58,13 @@ pub(crate) fn format_code(code: u32) -> String {
     format!("<U+{code:04X}>")
 }
 
-/// The text with every hidden character but line feeds and tabs made visible.
+/// Replaces every [hidden](is_hidden) character but line feeds and tabs by a visible sign.
 pub fn clean(text: &str) -> Cow<'_, str> {
     signed(text, is_hidden)
 }
 
-/// The text as it is shown to who decides by it: whatever is [not seen](is_unseen) is made visible,
-/// but line feeds and tabs.
+/// Replaces every [unseen](is_unseen) character but line feeds and tabs by a visible sign, for a
+/// person who decides by the text.
 pub fn exact(text: &str) -> Cow<'_, str> {
     signed(text, is_unseen)
 }
@@ -84,8 +85,8 @@ fn signed(text: &str, is: fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(cleaned)
 }
 
-/// The text with every hidden character made visible but line feeds, tabs and the colours that a
-/// renderer of this crate uses.
+/// Replaces every [hidden](is_hidden) character by a visible sign, except line feeds, tabs and the
+/// colours that a renderer of this crate uses.
 pub fn colours_only(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return clean(text);
@@ -115,10 +116,10 @@ fn colour(text: &str) -> Option<usize> {
     (own && !code.is_empty()).then_some(code.len() + 3)
 }
 
-/// JSON text with every character that a terminal acts on, or that nobody sees, escaped.
+/// Escapes every character of a JSON text that a terminal acts on, or that nobody sees.
 ///
-/// Its value is the same. Line feeds and tabs between values are kept, and a carriage return there becomes a
-/// space; inside of strings JSON itself escapes them.
+/// The value of the text stays the same. Line feeds and tabs between values are retained, and a
+/// carriage return there becomes a space. Inside strings JSON itself escapes them.
 pub fn json(text: &str) -> Cow<'_, str> {
     let bad = |c: char| is_unseen(c) && c != '\n' && c != '\t';
     if !text.contains(bad) {
@@ -142,8 +143,8 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Cleans a program's output as it comes: colours are dropped, carriage returns before a line
-/// feed too, all else that is hidden becomes visible.
+/// Cleans a program's output as it arrives. Colours are dropped, and so are carriage returns before
+/// a line feed. All other hidden characters become visible.
 #[derive(Clone, Debug, Default)]
 pub struct Sanitiser {
     /// The start of something that may become a colour or a line end.
@@ -151,7 +152,7 @@ pub struct Sanitiser {
 }
 
 impl Sanitiser {
-    /// Takes the next piece and gives what is certain by now.
+    /// Takes the next piece; returns what is certain by now.
     pub fn push(&mut self, piece: &str) -> String {
         let mut done = String::with_capacity(self.pending.len() + piece.len());
         for c in piece.chars() {
@@ -160,7 +161,7 @@ impl Sanitiser {
         done
     }
 
-    /// Gives what was still waited for.
+    /// Returns what was still held back.
     pub fn finish(&mut self) -> String {
         clean(&std::mem::take(&mut self.pending)).into_owned()
     }

@@ -10,8 +10,9 @@ use crate::{duration, exact};
 /// The longest argument that is shown, in characters.
 const LONGEST: usize = 200;
 
-/// A call in one line: `read src/a.rs:10-50`, `read ...` while its arguments still stream, and
-/// the plan's title where no argument stands for the call. Safe for a terminal.
+/// Formats a call in one line: `read src/a.rs:10-50`, or `read ...` while its arguments still
+/// stream. `title` is the plan's title, shown if no argument stands for the call. Safe for a
+/// terminal.
 pub fn call_text(tool: &ToolSpec, input: Option<&Value>, title: Option<&str>) -> String {
     let name = one_line(&tool.name);
     let Some(input) = input else { return format!("{name} ...") };
@@ -40,7 +41,8 @@ fn range(input: &Value) -> String {
     }
 }
 
-/// How a call ended, in one line: `done in 12 ms`, `failed in 3 ms: ...`. Safe for a terminal.
+/// Formats how a call ended, in one line: `done in 12 ms`, `failed in 3 ms: ...`. `took` is in
+/// milliseconds. Safe for a terminal.
 pub fn outcome_text(outcome: &Outcome, took: u64) -> String {
     let took = duration(took);
     let head = match outcome.status {

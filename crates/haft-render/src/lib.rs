@@ -1,11 +1,11 @@
-//! Results and calls as people see them: terminal text and Markdown.
+//! Renders results and calls for people: terminal text and Markdown.
 //!
-//! Renderers are keyed by the shape of a result, never by a tool's name, so that a tool of a
-//! server or of a user looks as good as a built-in one.
+//! Renderers are keyed by the shape of a result, never by a tool's name. So a tool of a server or
+//! of a user looks as good as a built-in one.
 //!
-//! **Invariant:** no control character, no bidirectional override and nothing invisible of the
-//! data arrives in a view; the only control sequences are the renderer's own colours and line
-//! ends. A view is never wider than its room.
+//! **Invariant:** no control character, no bidirectional override and no other hidden character
+//! (see [`is_hidden`]) of the data reaches a view. The only control sequences are the renderer's
+//! own colours and line ends. A view is never wider than its room, except with a [`Prose::whole`].
 //!
 //! **Does not know:** terminals, files, clocks, tools.
 
@@ -35,11 +35,11 @@ pub use self::{
 /// How much room a view has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// Columns; 0 means: as many as it takes.
+    /// Columns; 0 means no limit.
     pub width: u16,
-    /// Lines of content after which the rest is folded into one more line; none means: all.
+    /// Most lines of content; the rest is folded into one more line. None means no limit.
     pub lines: Option<u16>,
-    /// True while the call still runs: of a program's output the end is shown, not the start.
+    /// True while the call still runs: then the end of a program's output is shown, not the start.
     pub partial: bool,
 }
 
@@ -48,6 +48,6 @@ pub trait Renderer {
     /// What the medium shows.
     type View;
 
-    /// The view of a detail.
+    /// Renders a detail.
     fn detail(&self, detail: &Detail, room: Room) -> Self::View;
 }

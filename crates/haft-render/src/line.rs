@@ -1,7 +1,7 @@
 //! Lines of styled text that fit a width, and pages of them that fit a height.
 //!
 //! **Invariant:** whatever is pushed, a line is never wider than its width. What does not fit is
-//! neither cleaned nor kept; only where all has to be seen, the line goes on below.
+//! neither cleaned nor stored. Only where everything has to be seen does the line continue below.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr;

@@ -1,4 +1,4 @@
-//! Shapes made of many small things: entries, matches, trees and tables, as terminal lines.
+//! Renders shapes made of many small items as terminal lines: entries, matches, trees and tables.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
-//! Details as Markdown (`CommonMark` with tables): for exports, MCP clients and editors.
+//! Renders details as Markdown (`CommonMark` with tables): for exports, MCP clients and editors.
 //!
-//! **Invariant:** text of the data never ends a fence, opens a link or makes a head: it stands in
-//! code, or is escaped. Only a Markdown shape is Markdown.
+//! **Invariant:** text of the data never ends a fence, opens a link or makes a heading: it stands
+//! in code, or is escaped. Only a Markdown shape is passed on as Markdown.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -20,11 +20,11 @@ use crate::{
 /// Details within details that are still shown.
 const DEEPEST: usize = 16;
 
-/// Renders details as Markdown. The width of a room does not count here; its lines do, for what
-/// stands in code.
+/// Renders details as Markdown. The width of a room has no effect here. Its lines limit what stands
+/// in code.
 #[derive(Clone, Debug, Default)]
 pub struct Markdown {
-    /// Paths inside are shown relative to it.
+    /// Paths inside this folder are shown relative to it.
     pub root: Option<HostPath>,
 }
 

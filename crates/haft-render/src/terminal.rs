@@ -1,4 +1,4 @@
-//! Details as terminal text: lines that fit the width, with or without colour.
+//! Renders details as terminal text: lines that fit the width, with or without colour.
 
 use std::borrow::Cow;
 
@@ -26,14 +26,14 @@ const DEEPEST: usize = 16;
 pub struct Terminal {
     /// Whether colours are used.
     pub color: bool,
-    /// Paths inside are shown relative to it.
+    /// Paths inside this folder are shown relative to it.
     pub root: Option<HostPath>,
-    /// What a fold line says on how to see the rest; empty for nothing.
+    /// What a fold line says on how to see the rest; empty for no hint.
     pub hint: Cow<'static, str>,
-    /// How the call ended whose detail is shown, where that is known: an exit code says only half of
+    /// How the call ended whose detail is shown, if that is known. An exit code says only half of
     /// it.
     pub status: Option<Status>,
-    /// Whether somebody decides by what is shown: no character may be unseen then, see
+    /// Whether somebody decides by what is shown. Then no character may be unseen, see
     /// [`is_unseen`](crate::is_unseen).
     pub exact: bool,
 }
@@ -53,7 +53,7 @@ impl Renderer for Terminal {
 }
 
 impl Terminal {
-    /// A call in one line, with its name in bold; see [`call_text`].
+    /// Renders a call in one line, with its name in bold; see [`call_text`].
     pub fn call(
         &self,
         tool: &ToolSpec,
@@ -68,7 +68,7 @@ impl Terminal {
         page.text(self.color)
     }
 
-    /// How a call ended, in one line; see [`outcome_text`].
+    /// Renders how a call ended, in one line; see [`outcome_text`]. `took` is in milliseconds.
     pub fn outcome(&self, outcome: &Outcome, took: u64, room: Room) -> String {
         let style = match outcome.status {
             Status::Done => Style::Dim,
@@ -79,7 +79,8 @@ impl Terminal {
         page.text(self.color)
     }
 
-    /// How a call failed, with all that it says, its lines broken at blanks.
+    /// Renders how a call failed, with its whole text. Lines are broken at blanks, and lines beyond
+    /// the room are folded. `took` is in milliseconds.
     pub fn failure(&self, outcome: &Outcome, took: u64, room: Room) -> String {
         let text = format!("failed in {}: {}", duration(took), outcome.joined_text());
         let mut page = Page::new(room);
@@ -90,7 +91,7 @@ impl Terminal {
         page.text(self.color)
     }
 
-    /// What is told beside a detail, each of its lines broken at blanks; see [`Outcome::notes`].
+    /// Renders notes beside a detail, with their lines broken at blanks; see [`Outcome::notes`].
     pub fn notes(&self, notes: &[String], room: Room) -> String {
         let mut page = Page::new(room);
         for text in notes.iter().flat_map(|note| lines(note)) {
@@ -100,7 +101,7 @@ impl Terminal {
         page.text(self.color)
     }
 
-    /// A text with its lines broken at blanks, all of it.
+    /// Renders all of a text, with its lines broken at blanks.
     pub fn text(&self, text: &str, room: Room) -> String {
         let mut page = Page::new(Room { lines: None, ..room });
         lines(text).for_each(|text| wrapped(text, Style::Plain, &mut page));

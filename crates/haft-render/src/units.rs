@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-/// A number of bytes: `512 B`, `1.5 KB`, `3.0 MB`, by powers of 1,024.
+/// Formats a number of bytes: `512 B`, `1.5 KB`, `3.0 MB`, by powers of 1,024.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
     if count < 1024 {
@@ -18,7 +18,7 @@ pub fn bytes(count: u64) -> String {
     format!("{count} B")
 }
 
-/// A time in milliseconds: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 3 min`.
+/// Formats a time in milliseconds: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 3 min`.
 pub fn duration(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     match seconds {

@@ -1,7 +1,7 @@
-//! What programs tried of a network and did not get, as the kernel counts it.
+//! What programs tried of a network without success, as the kernel counts it.
 //!
-//! **Invariant:** the counters are those of a whole network: whoever else has it is counted along.
-//! Nothing is read from what programs say.
+//! **Invariant:** the counters are those of a whole network: whoever else uses it is counted too.
+//! Nothing is read from what programs print.
 
 use std::{fs, io, path::Path};
 

@@ -1,10 +1,10 @@
-//! What a child process may touch, and having the kernel hold it to that.
+//! What a child process may access, enforced by the kernel.
 //!
-//! [`Limits`] are data: policy makes them, they go to the process that is to become the program,
-//! and [`enter`] takes them on there, right before exec. There are two ways, [`Level`], and what each
-//! cannot do is found out by trying ([`probe`]), never assumed.
+//! [`Limits`] are data. Policy creates them, and they go to the process that is to become the
+//! program. There [`enter`] applies them, right before exec. There are two ways, [`Level`]. What
+//! each cannot do is found out by trying ([`probe`]), never assumed.
 //!
-//! **Invariant:** limits are taken on whole or not at all: where anything of them fails, so does
+//! **Invariant:** limits are applied completely or not at all. If any of them fails, so does
 //! [`enter`], and the program must not be started.
 
 mod attempts;

@@ -1,4 +1,4 @@
-//! What a child may touch, as data.
+//! What a child may access, as data.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a level holds on this machine, found out by trying it.
+//! What a level can enforce on this machine, found out by trying it.
 
 use std::{
     ffi::OsString,

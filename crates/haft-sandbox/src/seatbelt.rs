@@ -1,7 +1,7 @@
-//! The same limits as a profile of macOS (`sandbox-exec`), as text.
+//! The same limits as a macOS sandbox profile (`sandbox-exec`), as text.
 //!
-//! Later rules win there. What is protected and lies in a writable folder is denied by name, so nothing
-//! has to be put back.
+//! Later rules win there. Protected paths in a writable folder are denied by name, so nothing has
+//! to be restored.
 
 use std::fmt::Write as _;
 

@@ -1,12 +1,12 @@
-//! Keeps the lines of a log small: values above 8 KiB become blobs, and come back on reading.
+//! Keeps the lines of a log small: values above 8 KiB become blobs, and are restored on reading.
 //!
-//! A value that moved out is `{"$blob": {hash, len, mime}, "head": "..."}`; `head` is the start of
-//! its text, so that lists of sessions need no blob. A real object with such a key is written
-//! with one more `$` in front of it. Strings move out as text; arrays and objects that are too
-//! large, or too deep for a JSON parser, as JSON.
+//! A value that moved out is `{"$blob": {hash, len, mime}, "head": "..."}`. `head` is the start of
+//! its text, so that lists of sessions need no blob. A real object with such a key is written with
+//! one more `$` in front of it. Strings move out as text. Arrays and objects that are too large, or
+//! too deep for a JSON parser, move out as JSON.
 //!
-//! **Invariant:** `restore(shrink(v)) == v` for every value; restoring a hostile line takes
-//! bounded memory and stack.
+//! **Invariant:** `restore(shrink(v)) == v` for every value. Restoring a hostile line takes bounded
+//! memory and stack.
 
 use std::io::{self, Write};
 

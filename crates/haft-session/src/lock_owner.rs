@@ -1,7 +1,7 @@
-//! Who holds the lock of a file: looked up where the kernel lists its locks.
+//! Which process holds the lock of a file, read from where the kernel lists its locks.
 //!
-//! **Invariant:** it is only told, and nothing is decided by it: where the list is not there, or a
-//! process is of another namespace, nobody is named.
+//! **Invariant:** the owner is only reported; nothing is decided by it. If the list does not exist,
+//! or a process is in another namespace, nobody is named.
 
 use std::{
     collections::HashSet,

@@ -1,7 +1,7 @@
-//! What happened lately in other sessions, as the ends of their logs tell.
+//! What happened recently in other sessions, read from the ends of their logs.
 //!
-//! **Invariant:** nothing is locked and nothing is waited for; of each log the last [`TAIL_MAX`] bytes are
-//! read at most, and what cannot be read tells nothing.
+//! **Invariant:** nothing is locked and nothing is waited for. At most the last [`TAIL_MAX`] bytes
+//! of each log are read, and what cannot be read reports nothing.
 
 use std::{
     fs::{self, File},

@@ -1,10 +1,11 @@
-//! Lines of data that imitate messages of a system: tags around reminders and results, markers of
-//! roles, and notes as haft itself writes them.
+//! Lines of data that imitate messages of a system: tags around reminders and results, role
+//! markers, and notes in haft's own form.
 //!
-//! **Invariant:** only what begins a line is one, also behind its number and the marks of lists, quotes
-//! and heads, or a whole tag that ends a line: code that names such a tag does so within a line. Tags
-//! and names that data of any kind has, such as `<user>`, are none by themselves. Nothing is changed, so
-//! that what is shown can be matched and copied.
+//! **Invariant:** a line counts only if it begins with such text or if it ends with a whole such
+//! tag. A line number and the marks of lists, quotes and headings may come before the text. Code
+//! that names such a tag does so within a line. Tags and names that occur in any kind of data, such
+//! as `<user>`, do not count by themselves. Nothing is changed, so that what is shown can be
+//! matched and copied.
 
 /// What begins a tag or a marker, in lower case.
 const TAGS: &[&str] = &[

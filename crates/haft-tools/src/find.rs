@@ -1,9 +1,9 @@
-//! find: names of files and folders that match a glob.
+//! find: lists names of files and folders that match a glob.
 //!
-//! **Invariant:** a bounded number of names is held, whatever the tree is: those of the page, and by
-//! time those before it. Pages neither lose nor repeat: `offset` counts the names of the pages
-//! before. An answer that is not all says so, with the next call. It knows no globs and no ignore
-//! files: the host's search does.
+//! **Invariant:** a bounded number of names is held, whatever the tree is: those of the page, and
+//! in order of time also those before it. Pages neither lose nor repeat names: `offset` counts the
+//! names of the pages before. An incomplete answer says so, with the next call. It knows no globs
+//! and no ignore files: the host's search does.
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::ControlFlow};
 

@@ -1,7 +1,7 @@
-//! job: looks at what runs in the background, waits for it, tells it things and ends it.
+//! job: reads the output of background jobs, waits for them, sends them input and ends them.
 //!
-//! **Invariant:** a look gives what came since the look before, each line once. Running out of time
-//! is an answer. A cancelled wait ends at once, and what it waited for goes on.
+//! **Invariant:** each read returns what came since the last one, each line once. A wait that runs
+//! out of time is an answer. A cancelled wait ends at once, and the job that it waited for goes on.
 
 use std::{
     collections::{BTreeSet, HashMap},

@@ -1,4 +1,4 @@
-//! The built-in tools, one a file.
+//! The built-in tools, one per module.
 //!
 //! **Invariant:** a tool touches files, programs and searches only through `cx.host`, so the same
 //! tool works on any host. It neither asks nor judges nor renders, and knows no model.

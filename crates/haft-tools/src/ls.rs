@@ -1,8 +1,8 @@
-//! ls: the names in a folder.
+//! ls: lists the names in a folder.
 //!
-//! **Invariant:** names are sorted by their bytes, folder by folder; at most `limit` of those behind
-//! the first `offset` are given and a bounded number is held, whatever the tree is. Links are shown, never followed. Ignored files
-//! are shown, too: it knows no ignore files.
+//! **Invariant:** names are sorted by their bytes, folder by folder. At most `limit` of those after
+//! the first `offset` are returned, and a bounded number is held, whatever the tree is. Links are
+//! shown, never followed. Ignored files are shown, too: it knows no ignore files.
 
 use std::fmt::Write as _;
 

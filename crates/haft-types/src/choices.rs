@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", try_from = "String")]
 pub enum Mode {
-    /// Reads inside the workspace go on, everything else asks.
+    /// Reads inside the workspace are allowed; everything else asks.
     #[default]
     Ask,
-    /// As ask, but changes of files inside the workspace that can be undone go on too.
+    /// As ask, but file changes inside the workspace that can be undone are allowed too.
     AcceptEdits,
-    /// Only what leaves everything as it was; the rest is denied.
+    /// Only calls that change nothing are allowed; the rest is denied.
     Plan,
-    /// What a sandbox holds goes on; without one the same as ask.
+    /// Calls that a sandbox confines are allowed; without a sandbox the same as ask.
     Auto,
-    /// What would ask is denied.
+    /// Calls that would ask are denied.
     DontAsk,
-    /// Everything goes on but denials, explicit ask rules, protected paths and credentials.
+    /// Everything is allowed except denials, explicit ask rules, protected paths and credentials.
     Bypass,
 }
 
@@ -35,7 +35,7 @@ impl Mode {
     pub const ALL: [Self; 6] =
         [Self::Ask, Self::AcceptEdits, Self::Plan, Self::Auto, Self::DontAsk, Self::Bypass];
 
-    /// The one of two modes in which less goes on.
+    /// The stricter of two modes: the one that allows less.
     #[must_use]
     pub const fn narrower(self, other: Self) -> Self {
         if self.width() <= other.width() { self } else { other }
@@ -102,7 +102,7 @@ impl TryFrom<String> for Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", try_from = "String")]
 pub enum Effort {
-    /// Not at all, where the model can be told so.
+    /// No thinking, where the model can be told so.
     None,
     /// A little.
     Low,

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::{Blob, Hash, HostPath};
 
-/// What people see of a result, with what was left out of it.
+/// The form of a result for people, with what was left out of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Detail {
-    /// The thing itself.
+    /// The shape and its content.
     #[serde(flatten)]
     pub shape: Shape,
-    /// What is not shown; none when all is.
+    /// The part that is not shown; none when all is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
 }
@@ -25,33 +25,33 @@ impl From<Shape> for Detail {
     }
 }
 
-/// A cut as data: what is shown of how much, why, and where the rest is.
+/// A cut as data: which part is shown, why, and where the rest is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
     /// First shown unit, from 1.
     pub from: u64,
     /// Last shown unit, inclusive; `from - 1` when nothing is shown.
     pub to: u64,
-    /// How many there are; none when that is not known.
+    /// Number of units in all; none when that is not known.
     pub total: Option<u64>,
-    /// What is counted, and which limit was met.
+    /// The unit that is counted: that of the limit that was met.
     pub by: CutBy,
-    /// Where it is kept, whole or in part: `out://CALL`; none when the next page is asked for by
-    /// arguments.
+    /// Address of the whole, as far as it is stored: `out://CALL`. None when the next page is
+    /// requested by arguments.
     pub rest: Option<String>,
-    /// What is shown of the end beside `from` to `to`; none where nothing is.
+    /// The part of the end that is shown besides `from` to `to`; none where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<CutEnd>,
 }
 
-/// What is shown of the end where the middle was left out, which one line stands for.
+/// The shown end of a result whose middle was left out; one line stands for the middle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutEnd {
-    /// The last units, as many.
+    /// Number of units shown at the end.
     pub shown: u64,
-    /// Lines that these are.
+    /// Number of lines shown at the end.
     pub lines: u64,
-    /// Lines that were left out before them.
+    /// Number of lines that were left out before them.
     pub left_out: u64,
 }
 
@@ -78,7 +78,7 @@ pub enum CutBy {
 pub enum Shape {
     /// Lines of one file.
     File {
-        /// Where.
+        /// Path of the file.
         path: HostPath,
         /// Number of the first line, from 1.
         first_line: u64,
@@ -87,14 +87,14 @@ pub enum Shape {
     },
     /// A change of one file.
     Diff {
-        /// Where.
+        /// Path of the file.
         path: HostPath,
-        /// Where it was, where it was moved.
+        /// Path before the move, for a moved file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<HostPath>,
         /// The changed places.
         hunks: Vec<Hunk>,
-        /// Lines that change in all, where the hunks do not hold each of them.
+        /// Changed lines in all, where the hunks do not hold each of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         counts: Option<LineCounts>,
         /// Hash of the content before; none for a new file.
@@ -141,9 +141,9 @@ pub enum Shape {
         /// Where it came from.
         path: Option<HostPath>,
     },
-    /// Things that hold things.
+    /// A tree of nodes.
     Tree {
-        /// The topmost ones.
+        /// The topmost nodes.
         nodes: Vec<Node>,
     },
     /// Rows and columns.
@@ -153,16 +153,16 @@ pub enum Shape {
         /// The rows, each as long as `columns`.
         rows: Vec<Vec<Cell>>,
     },
-    /// How far something is; replaces what was shown before.
+    /// Progress of some work; replaces what was shown before.
     Progress {
-        /// What it is doing.
+        /// What is being done.
         text: String,
         /// Steps done.
         done: Option<u64>,
         /// Steps in all.
         total: Option<u64>,
     },
-    /// Several of these, one after the other.
+    /// Several details, one after the other.
     Many {
         /// The parts.
         details: Vec<Detail>,
@@ -184,7 +184,7 @@ pub struct LineCounts {
 }
 
 impl LineCounts {
-    /// The lines of a diff: as told, or those of its hunks.
+    /// The line counts of a diff: `counts` where given, else those of its hunks.
     pub fn of(counts: Option<Self>, hunks: &[Hunk]) -> Self {
         let count = |mark| {
             let of = |hunk: &Hunk| hunk.lines.iter().filter(|line| line.mark == mark).count();
@@ -219,7 +219,7 @@ pub struct DiffLine {
     pub text: String,
 }
 
-/// What became of a line.
+/// The state of a line in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LineMark {
     /// In both texts.
@@ -233,7 +233,7 @@ pub enum LineMark {
     Removed,
 }
 
-/// What an entry of a folder is.
+/// The kind of a folder entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -257,9 +257,9 @@ pub enum EntryKind {
 /// One name of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// As the host has it, relative to the listing's root; see [`HostPath::text`].
+    /// The name as the host has it, relative to the listing's root; see [`HostPath::text`].
     pub name: String,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: EntryKind,
     /// In bytes, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -278,7 +278,7 @@ pub struct Entry {
     pub broken: bool,
 }
 
-/// What was found in one file.
+/// The matches in one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMatches {
     /// Relative to the root of the matches; see [`HostPath::text`].
@@ -290,7 +290,7 @@ pub struct FileMatches {
     pub lines: Vec<MatchLine>,
 }
 
-/// One line of a file with what was found in it.
+/// One line of a file with its matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatchLine {
     /// From 1.

@@ -19,7 +19,7 @@ pub enum Access {
     Destroy,
 }
 
-/// What happens when the last name of a path is a link.
+/// Whether a link at the end of a path is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Follow {
@@ -30,13 +30,13 @@ pub enum Follow {
     No,
 }
 
-/// What a call touches, on the plan's host.
+/// A target that a call touches, on the plan's host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "on", rename_all = "snake_case")]
 pub enum Target {
     /// One file or folder entry.
     Path {
-        /// Where, as written.
+        /// The path, as written.
         path: HostPath,
         /// Whether a link at its end is followed.
         #[serde(default)]
@@ -49,10 +49,10 @@ pub enum Target {
     },
     /// A command given to a shell or started as a program.
     Command {
-        /// Its text, as it would be run.
+        /// The text, as it would be run.
         text: String,
-        /// Where a new shell runs it in which nothing was set before, so that its words mean what
-        /// they say; none for every other shell, language and program.
+        /// The folder in which a new shell without earlier settings runs it, so that its words have
+        /// their usual meaning. None for every other shell, language and program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fresh_in: Option<HostPath>,
     },
@@ -61,7 +61,7 @@ pub enum Target {
         /// Host name or address, without a port.
         host: String,
     },
-    /// State inside haft, such as the todo list or the kept outputs.
+    /// State inside haft, such as the todo list or the stored outputs.
     State {
         /// The state's name.
         name: Text,
@@ -75,25 +75,25 @@ pub enum Target {
     Anything,
 }
 
-/// One thing that a call would do.
+/// One effect that a call would have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Effect {
-    /// How it touches the target.
+    /// How the call touches the target.
     pub access: Access,
-    /// What it touches.
+    /// The target.
     #[serde(flatten)]
     pub target: Target,
 }
 
 impl Target {
-    /// A command about whose shell nothing is said.
+    /// A command without information about its shell.
     pub const fn command(text: String) -> Self {
         Self::Command { text, fresh_in: None }
     }
 }
 
 impl Effect {
-    /// Reports whether the two may not happen at the same time on one host.
+    /// Reports whether two effects must not happen at the same time on one host.
     pub fn conflicts(&self, other: &Self) -> bool {
         use Target::{Anything, Command, Net, Path, State, Tree};
         if self.access == Access::Observe && other.access == Access::Observe {
@@ -111,7 +111,7 @@ impl Effect {
         }
     }
 
-    /// The path or root that it touches; none for everything else.
+    /// The path or root that the effect touches; none for other targets.
     pub const fn path(&self) -> Option<&HostPath> {
         match &self.target {
             Target::Path { path, .. } | Target::Tree { root: path } => Some(path),
@@ -120,7 +120,7 @@ impl Effect {
     }
 }
 
-/// What one call will do, worked out from its arguments alone.
+/// The plan of one call, made from its arguments alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The host that all effects are on, such as `local` or `ssh:build`.
@@ -129,7 +129,8 @@ pub struct Plan {
     pub title: String,
     /// Everything that the call may touch; empty means: nothing at all.
     pub effects: Vec<Effect>,
-    /// Whether the call waits for something else and does nothing itself: nobody else need wait for it.
+    /// True where the call only waits for something else and does nothing itself: no other call
+    /// need wait for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }
@@ -145,7 +146,7 @@ impl Plan {
         Self::new(place, title).with(Access::Destroy, Target::Anything)
     }
 
-    /// The same as one of a call that waits for something else and does nothing itself.
+    /// The same plan, marked as one of a call that only waits for something else.
     #[must_use]
     pub fn waiting(self) -> Self {
         Self { waits: true, ..self }
@@ -194,12 +195,12 @@ impl Plan {
     }
 }
 
-/// All that a plan may know of its surroundings.
+/// The surroundings that a plan may depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The host's name.
     pub host: Text,
-    /// Where relative paths start: the workspace root; for the shell, its carried folder.
+    /// Where relative paths start: the workspace root, or for the shell its carried folder.
     pub cwd: HostPath,
     /// The workspace: the start folder first, then the added ones.
     pub roots: Vec<HostPath>,
@@ -222,7 +223,7 @@ impl Place {
         }
     }
 
-    /// What is shown of a path: relative inside the workspace root, whole outside.
+    /// The path as shown: relative inside the workspace root, absolute outside.
     pub fn shown<'a>(&self, path: &'a HostPath) -> std::borrow::Cow<'a, str> {
         path.shown_from(&self.cwd)
     }

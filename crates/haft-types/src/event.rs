@@ -31,7 +31,7 @@ pub struct EventId(pub u64);
 #[serde(transparent)]
 pub struct TurnId(pub u64);
 
-/// Which agent: empty for the main one, then one name for each level of subagent.
+/// The path of an agent: empty for the main one, then one name for each level of subagent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentPath(pub Vec<Box<str>>);
@@ -65,7 +65,7 @@ pub struct Event {
     /// Position in the log; none for a passing event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<EventId>,
-    /// The durable event that it follows in its branch; none for the first.
+    /// The durable event before it in its branch; none for the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<EventId>,
     /// See [`TurnId`].
@@ -81,7 +81,7 @@ pub struct Event {
     pub body: Body,
 }
 
-/// Where bytes of a program came out.
+/// The stream of a program's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -157,7 +157,7 @@ pub enum TurnEnd {
     },
 }
 
-/// What happened. Durable bodies are in the log; the others pass.
+/// The content of an event. Durable bodies are in the log; the others are passing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Body {
@@ -176,18 +176,18 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// What every later request begins with, until the next [`Body::Break`].
+    /// The prefix of every later request, until the next [`Body::Break`].
     Pinned {
         /// The system prompt, in parts between which a cache mark may stand.
         system: Vec<String>,
         /// The tool definitions, as the wire sends them: JSON text.
         tools: String,
     },
-    /// Something was said to the model.
+    /// A message was sent to the model.
     User {
         /// Who says it.
         from: From,
-        /// What is said.
+        /// The content of the message.
         parts: Vec<Part>,
     },
     /// A piece of an answer: text and thinking with one index continue each other.
@@ -215,9 +215,9 @@ pub enum Body {
         /// The server that gave it, as `HOST:PORT`; empty where that is not known.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         host: String,
-        /// Why it stopped.
+        /// Why the answer stopped.
         stop: Stop,
-        /// What it took.
+        /// The tokens that it took.
         usage: Usage,
     },
     /// An answer failed for good, or was cut; the parts before stay in the conversation.
@@ -231,21 +231,21 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wait_ms: Option<u64>,
     },
-    /// Words of the person that waited for their turn will not be sent: they are the person's again.
+    /// Queued messages of the person will not be sent: they are returned to the person.
     Unsent {
-        /// What was said.
+        /// The content of the messages.
         parts: Vec<Part>,
     },
-    /// A turn is over; everything before it is synced. haft is idle unless words wait.
+    /// A turn is over; everything before it is synced. haft is idle unless messages wait.
     TurnEnded {
         /// Why.
         #[serde(flatten)]
         end: TurnEnd,
-        /// What all its requests took.
+        /// The tokens that all its requests took.
         usage: Usage,
     },
-    /// A call is about to run: on disk before any effect beyond observing. Told again when a hook
-    /// or a person changed its arguments; the last one counts.
+    /// A call is about to run; on disk before any effect beyond observing. Recorded again when a
+    /// hook or a person changed its arguments; the last one counts.
     CallStarted {
         /// Which call.
         call: CallId,
@@ -254,20 +254,20 @@ pub enum Body {
         /// The arguments after repair; for calls that are not part of an answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
-        /// What it will do; none where it could not be planned.
+        /// The plan of the call; none where it could not be planned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan: Option<Plan>,
     },
-    /// Passing: a running program said something more.
+    /// Passing: more output of a running program.
     CallOutput {
         /// Which call.
         call: CallId,
-        /// Where it came out.
+        /// The stream of the output.
         stream: Stream,
         /// The text, safe for a terminal.
         text: String,
     },
-    /// Passing: where a running call is; replaces what it showed before. Under 4 KiB.
+    /// Passing: the current state of a running call; replaces what it showed before. Under 4 KiB.
     CallProgress {
         /// Which call.
         call: CallId,
@@ -278,16 +278,16 @@ pub enum Body {
     CallEnded {
         /// Which call.
         call: CallId,
-        /// What it gave back.
+        /// The outcome of the call.
         outcome: Outcome,
         /// Wall time in milliseconds, without time spent asking.
         took: u64,
     },
-    /// What a call changed was found after its end.
+    /// The changes of a call were found after its end.
     Found {
         /// Which call.
         call: CallId,
-        /// What it changed.
+        /// The changes.
         receipts: Vec<Receipt>,
     },
     /// Something waits for a person.
@@ -304,7 +304,7 @@ pub enum Body {
         /// Who gave it.
         by: Answerer,
     },
-    /// A word of haft to people.
+    /// A message of haft to people.
     Notice {
         /// See [`Level`].
         level: Level,
@@ -357,23 +357,23 @@ pub enum Body {
         /// First event that is still in view.
         keep_from: EventId,
     },
-    /// Changes were taken back, or, `redo`, made again.
+    /// Changes were undone, or, with `redo`, made again.
     Undone {
         /// The calls.
         calls: Vec<CallId>,
-        /// Content of the files now.
+        /// The files, with the hash of their content now.
         files: Vec<(HostPath, Option<Hash>)>,
-        /// True when it was made again.
+        /// True when the changes were made again.
         #[serde(default)]
         redo: bool,
-        /// What was done to the files for it: enough to go back on it.
+        /// Receipts of what was done to the files for it: enough to reverse it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         receipts: Vec<Receipt>,
     },
 }
 
 impl Body {
-    /// Reports whether the log keeps it.
+    /// Reports whether the log stores it.
     pub const fn is_durable(&self) -> bool {
         !matches!(self, Self::CallPart { .. } | Self::CallOutput { .. } | Self::CallProgress { .. })
     }

@@ -9,12 +9,12 @@ use crate::CallId;
 /// The name of the file; it begins with a dot, as no id of a call does.
 pub const EVICTED_FILE: &str = ".evicted";
 
-/// A kept output that was removed.
+/// A stored output that was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evicted {
-    /// Whose output it was.
+    /// The call that had the output.
     pub call: CallId,
-    /// How many bytes it had.
+    /// Size of the output in bytes.
     pub bytes: u64,
     /// When it was removed, in milliseconds since the Unix epoch.
     pub at: u64,
@@ -23,13 +23,13 @@ pub struct Evicted {
 }
 
 impl Evicted {
-    /// Its line, with the line feed.
+    /// The line for the file, with the line feed.
     pub fn line(&self) -> String {
         let why = self.why.replace(['\n', '\t'], " ");
         format!("{}\t{}\t{}\t{why}\n", self.call.0, self.bytes, self.at)
     }
 
-    /// The last line about a call.
+    /// Finds the last line about a call.
     pub fn find(text: &str, call: &CallId) -> Option<Self> {
         text.lines().rev().find_map(|line| {
             let rest = line.strip_prefix(&*call.0)?.strip_prefix('\t')?;

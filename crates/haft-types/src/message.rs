@@ -30,7 +30,7 @@ impl CallId {
         Self(format!("{}.{n}", self.0).into())
     }
 
-    /// The address under which the call's whole output is kept.
+    /// The address under which the call's whole output is stored.
     pub fn address(&self) -> String {
         format!("out://{}", self.0)
     }
@@ -56,14 +56,14 @@ impl fmt::Display for CallId {
     }
 }
 
-/// Content that is kept beside the log and named by its hash.
+/// Content that is stored beside the log and named by its hash.
 ///
 /// Everything above 8 KiB is a blob in the log, never inline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blob {
-    /// Of the whole content.
+    /// Hash of the whole content.
     pub hash: Hash,
-    /// In bytes.
+    /// Size in bytes.
     pub len: u64,
     /// Media type, such as `image/png`; `application/octet-stream` when unknown.
     pub mime: String,
@@ -83,7 +83,7 @@ pub enum Part {
         /// Its encoded bytes, in a format that models take.
         blob: Blob,
     },
-    /// What the model thought.
+    /// Thinking of the model.
     Thinking {
         /// The words shown; may be empty where the provider hides them.
         text: String,
@@ -117,7 +117,7 @@ impl<T: Into<String>> std::convert::From<T> for Part {
     }
 }
 
-/// What the model asked for, as it asked for it.
+/// A tool call, as the model requested it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// Ours, unique in the session: two calls with one wire id are two calls.
@@ -184,7 +184,7 @@ pub enum Stop {
     Length,
     /// The provider refused to go on.
     Refusal,
-    /// The provider paused it: it goes on once it is asked again with what there is.
+    /// The provider paused it: it continues once the model is asked again with what there is.
     Paused,
     /// It was interrupted here.
     Interrupted,
@@ -193,13 +193,13 @@ pub enum Stop {
 /// Tokens, as the provider counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Read, without those of the cache.
+    /// Input tokens, without those of the cache.
     pub input: u64,
-    /// Read from the provider's cache.
+    /// Tokens read from the provider's cache.
     pub cache_read: u64,
-    /// Written to the provider's cache.
+    /// Tokens written to the provider's cache.
     pub cache_write: u64,
-    /// Written by the model, its thinking included.
+    /// Tokens written by the model, its thinking included.
     pub output: u64,
 }
 
@@ -222,7 +222,7 @@ pub struct CallResult {
     pub wire_id: String,
     /// The tool's name as the model wrote it: some wires want it again.
     pub name: String,
-    /// What it gave back.
+    /// The outcome of the call.
     pub outcome: Outcome,
 }
 
@@ -246,7 +246,7 @@ pub enum Message {
         /// The server that gave it, as `HOST:PORT`; empty where that is not known.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         host: String,
-        /// What it said, thought and asked for.
+        /// The parts of the answer: text, thinking and calls.
         parts: Vec<Part>,
     },
     /// The results of all calls of the answer before, in the order of the calls.

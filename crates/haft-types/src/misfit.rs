@@ -8,14 +8,14 @@ use std::fmt::{self, Display};
 /// Why a value does not fit, as `Display` of a deserializer's error says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// What is there, as JSON or in words; none where the message does not say it.
+    /// The value that is there, as JSON or in words; none where the message does not say it.
     pub got: Option<String>,
-    /// What would fit, or the whole reason where it is not about one value.
+    /// The expected value, or the whole reason where it is not about one value.
     pub wanted: String,
 }
 
 impl Misfit {
-    /// Reads a message of serde.
+    /// Parses an error message of serde.
     pub fn of(error: &impl Display) -> Self {
         let text = error.to_string();
         let parts = text.rsplit_once(", expected ").and_then(|(head, wanted)| {

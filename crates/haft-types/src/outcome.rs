@@ -20,7 +20,7 @@ pub enum Status {
     Denied,
     /// It was interrupted; what it has is partial.
     Cancelled,
-    /// Its time was over; what it has is partial.
+    /// It timed out; what it has is partial.
     TimedOut,
 }
 
@@ -34,67 +34,69 @@ impl Status {
 /// Why a call was denied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denial {
-    /// The rule that denies it, as it is written; none where a mode, a place, a hook or a person does.
+    /// The rule that denies it, as it is written. None where a mode, a place, a hook or a person
+    /// denies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// Why, in a sentence.
     pub reason: String,
 }
 
-/// What was done to one path.
+/// The kind of change to one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "did", rename_all = "snake_case")]
 pub enum ReceiptAction {
-    /// It was not there before.
+    /// The path did not exist before.
     Created,
-    /// Its content is another.
+    /// The content changed.
     Changed,
-    /// It is gone.
+    /// The path no longer exists.
     Deleted,
-    /// It has another name now.
+    /// The entry has another name now.
     Renamed {
-        /// Where it was.
+        /// The path before.
         from: HostPath,
     },
 }
 
-/// The proof of one change: enough to check it, undo it, and see that doing it again is harmless.
+/// The record of one change: enough to check it, undo it, and see that repeating it is harmless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The host that it happened on.
+    /// The host on which it happened.
     pub host: Text,
     /// The real path, links resolved.
     pub path: HostPath,
-    /// What was done.
+    /// The kind of change.
     #[serde(flatten)]
     pub action: ReceiptAction,
-    /// What it was done to. What turned from one kind into another has a receipt of each.
+    /// The kind of entry that changed. An entry that turned from one kind into another has a
+    /// receipt of each.
     #[serde(default, skip_serializing_if = "is_file")]
     pub kind: EntryKind,
     /// Hash of the content before; none where there was no file, or it was not hashed. The content
-    /// of a link is where it points, that of a folder is nothing.
+    /// of a link is its target, that of a folder is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Hash>,
-    /// Hash of the content after; none where there is no file any more.
+    /// Hash of the content after; none where the file no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Hash>,
-    /// The tolerance under which the place was found; none for an exact match.
+    /// The tolerance under which the place was matched; none for an exact match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Text>,
     /// Replaced byte ranges of the content before: start and end, from 0, end exclusive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<(u64, u64)>,
-    /// The content before, kept for undo; none where nothing was kept.
+    /// The content before, stored for undo; none where nothing was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_image: Option<Blob>,
-    /// Owner, permissions and attributes before, of a file that is gone from this path now, or has
-    /// others now.
+    /// Owner, permissions and attributes before, of a file that is gone from this path or has other
+    /// ones now.
     #[serde(flatten)]
     pub rights: Option<Rights>,
-    /// Owner, permissions and attributes after, where the change gave others.
+    /// Owner, permissions and attributes after, where the change set others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rights_after: Option<Rights>,
-    /// Folders that were made for it, topmost first.
+    /// Folders that were created for it, topmost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<HostPath>,
 }
@@ -105,7 +107,7 @@ fn is_file(kind: &EntryKind) -> bool {
 }
 
 impl Receipt {
-    /// What was done to a path of a host, without what is known of the content.
+    /// A receipt of a change to a path of a host, without what is known of the content.
     pub fn new(host: impl Into<Text>, path: HostPath, action: ReceiptAction) -> Self {
         Self {
             host: host.into(),
@@ -124,7 +126,7 @@ impl Receipt {
     }
 }
 
-/// What a call gave back.
+/// The outcome of a call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended.
@@ -138,14 +140,13 @@ pub struct Outcome {
     /// What people see; never sent to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
-    /// What people are told beside the detail, in the words that stand in `content`, too: `[created:
-    /// a.txt]`.
+    /// Notes for people besides the detail. The same words are in `content`: `[created: a.txt]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What was changed.
+    /// The receipts of the changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
-    /// Why it was denied, where it was, for programs.
+    /// Why it was denied, for programs; none where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denial: Option<Denial>,
 }
@@ -180,7 +181,7 @@ impl Outcome {
         self
     }
 
-    /// Says something beside the result, in brackets: to the model and to people.
+    /// Adds a note to the result, in brackets: for the model and for people.
     pub fn note(&mut self, text: &str) {
         let text = format!("[{text}]");
         self.content.push(Part::text(text.clone()));
@@ -210,7 +211,7 @@ pub struct ToolError {
     pub message: String,
     /// One sentence that says what to do next.
     pub hint: Option<Text>,
-    /// The rule that denies it; none where none does.
+    /// The rule that denies it; none where no rule does.
     pub rule: Option<String>,
 }
 

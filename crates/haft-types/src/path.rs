@@ -17,25 +17,25 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
-    /// `/` separates, bytes compare as they are.
+    /// `/` separates names, and bytes are compared as they are.
     #[default]
     Posix,
-    /// `\` and `/` separate, a drive or share comes first, letter case does not count.
+    /// `\` and `/` separate names, a drive or share comes first, and letter case does not count.
     Windows,
 }
 
 /// An absolute path in the bytes of its host.
 ///
-/// In JSON, and for the model, it is its text, or `bytes:` and percent-encoding where the bytes
-/// are not UTF-8 or the text would be read as something else. A tool takes back what another tool
-/// showed.
+/// In JSON, and for the model, it is written as its text. Where the bytes are not UTF-8, or the
+/// text would be read as something else, it is `bytes:` and percent-encoding. A tool accepts a path
+/// as another tool showed it.
 #[derive(Clone)]
 pub struct HostPath {
     bytes: Box<[u8]>,
     style: Style,
 }
 
-/// A text that is no absolute path.
+/// A text that is not an absolute path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// It does not start at a root.
@@ -44,7 +44,7 @@ pub enum PathError {
     /// It holds a NUL byte, which no host allows in a name.
     #[error("{0:?} holds a NUL byte, which no path can have")]
     Nul(String),
-    /// It is longer than [`HostPath::MAX`] bytes; given are its start and its length.
+    /// It is longer than [`HostPath::MAX`] bytes; holds its start and its length in bytes.
     #[error("{0:?}... has {1} bytes, and a path has at most {max}; use a shorter one", max = HostPath::MAX)]
     TooLong(String, usize),
 }
@@ -58,7 +58,7 @@ fn shown(bytes: &[u8], most: usize) -> String {
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
 
 impl HostPath {
-    /// Most bytes of a path: more than any host takes.
+    /// Maximum number of bytes of a path: more than any host accepts.
     pub const MAX: usize = 32 * 1024;
 
     /// Takes an absolute path in the host's own bytes and resolves `.` and `..` in it.
@@ -80,9 +80,9 @@ impl HostPath {
         Self { bytes: bytes.into(), style }
     }
 
-    /// Resolves what a model or person wrote against `self`; an absolute text replaces it.
+    /// Resolves a text that a model or person wrote against `self`; an absolute text replaces it.
     ///
-    /// `bytes:` with percent-encoding is decoded, so that names that are not UTF-8 come back.
+    /// `bytes:` with percent-encoding is decoded, so that names that are not UTF-8 can be written.
     ///
     /// # Errors
     /// When the text holds a NUL byte, or is or becomes too long.
@@ -156,7 +156,7 @@ impl HostPath {
         std::str::from_utf8(&self.bytes).ok()
     }
 
-    /// The text that people, the model and JSON see; [`join`](Self::join) takes it back.
+    /// The text that people, the model and JSON see; [`join`](Self::join) accepts it.
     pub fn text(&self) -> Cow<'_, str> {
         text_of(&self.bytes)
     }
@@ -205,7 +205,7 @@ impl HostPath {
         Some(rest.strip_prefix(b"/").or_else(|| rest.strip_prefix(b"\\")).unwrap_or(rest))
     }
 
-    /// What is shown of it inside `root`: the relative text, `.` for the root itself, and the
+    /// The path as shown from `root`: the relative text inside it, `.` for the root itself, and the
     /// whole text outside.
     pub fn shown_from(&self, root: &Self) -> Cow<'_, str> {
         match self.relative_to(root) {

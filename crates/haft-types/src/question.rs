@@ -21,32 +21,32 @@ impl QuestionId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
-    /// May this call go on?
+    /// Whether this call may run.
     Permission,
-    /// Which of these?
+    /// A choice between options.
     Choice,
     /// Values for named fields.
     Form,
-    /// Something to do at an address, such as signing in.
+    /// An action at an address, such as signing in.
     Url,
-    /// Is this plan to be carried out?
+    /// Whether this plan is to be carried out.
     Plan,
-    /// May settings of this folder take effect?
+    /// Whether settings of this folder may take effect.
     Trust,
 }
 
 /// One possible answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// Named in the reply: `allow`, `deny`, `always`.
+    /// The id in the reply: `allow`, `deny`, `always`.
     pub id: String,
     /// The key that picks it in a terminal.
     pub key: char,
-    /// For people: what happens then. A rule that would be saved is shown literally.
+    /// For people: what happens with this answer. A rule that would be saved is shown literally.
     pub label: String,
 }
 
-/// Something that a person must decide before a call, or the session, goes on.
+/// A question that a person must decide before a call, or the session, continues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// Its id.
@@ -59,12 +59,12 @@ pub struct Question {
     pub agent: AgentPath,
     /// See [`QuestionKind`].
     pub kind: QuestionKind,
-    /// What is asked, with all reasons, and a line for each thing that would be touched.
+    /// The text of the question, with all reasons, and a line for each thing that would be touched.
     pub text: String,
-    /// The command that would run, whole; none where it stands in the text.
+    /// The whole command that would run; none where it is in the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What would happen, such as the diff, whole.
+    /// A preview of what would happen, such as the whole diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<Detail>,
     /// Possible answers, the safest last.
@@ -72,7 +72,7 @@ pub struct Question {
     /// JSON Schema (2020-12) of the fields, for a form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Value>,
-    /// Taken where nobody can answer.
+    /// The reply that is taken where nobody can answer.
     pub if_nobody: Reply,
 }
 
@@ -81,7 +81,7 @@ pub struct Question {
 pub struct Reply {
     /// The chosen option's id.
     pub option: String,
-    /// Words that go with it, told to the model where it was refused.
+    /// A comment with the reply; the model gets it where the call was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Changed arguments of the call, or the form's values. Changed arguments are judged anew.
@@ -102,7 +102,7 @@ impl Reply {
 pub enum Answerer {
     /// A person at the named front end, such as `line` or `mcp`.
     Person(String),
-    /// Nobody was there: the question's own `if_nobody`.
+    /// Nobody was there; the reply is the question's own `if_nobody`.
     Nobody,
     /// The call was cancelled, so its question is void.
     Cancelled,

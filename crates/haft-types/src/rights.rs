@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Who may do what with a file, and what was noted of it: enough to bring it back as it was.
+/// Owner, permissions and extended attributes of a file: enough to restore them.
 ///
-/// In a receipt its fields stand among those of the receipt; older ones have the mode alone.
+/// In a receipt its fields stand among those of the receipt; older receipts have the mode alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rights {
     /// Permission bits, those for other users and groups on execution among them.
     pub mode: u32,
-    /// Numbers of the user and of the group that it belongs to; none where they are not known.
+    /// Ids of the owning user and group; none where they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<(u32, u32)>,
     /// Extended attributes by name, as hexadecimal digits; a list of rights is one of them.
@@ -25,14 +25,14 @@ impl Rights {
         Self { mode, owner: None, attributes: BTreeMap::new() }
     }
 
-    /// Takes note of an extended attribute.
+    /// Adds an extended attribute.
     pub fn note(&mut self, name: impl Into<String>, value: &[u8]) {
         let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('0');
         let digits = value.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
         self.attributes.insert(name.into(), digits);
     }
 
-    /// The extended attributes: name and value. One that is not written as it should be is left out.
+    /// The extended attributes: name and value. A malformed one is left out.
     pub fn attributes(&self) -> impl Iterator<Item = (&str, Vec<u8>)> {
         self.attributes.iter().filter_map(|(name, digits)| {
             let half = |digit: &u8| char::from(*digit).to_digit(16);

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// A JSON Schema (2020-12), or null where there is none; reads as the [`Value`] that it is.
 ///
-/// Clones share what was made.
+/// Clones share the schema once it was made.
 #[derive(Clone, Default)]
 pub struct Schema {
     made: Arc<OnceLock<Value>>,
@@ -23,13 +23,13 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The schema that `make` gives, called at most once, and only when somebody looks.
+    /// A schema that `make` returns, called at most once, on first use.
     #[must_use]
     pub fn later(make: fn() -> Value) -> Self {
         Self { made: Arc::default(), make: Some(make) }
     }
 
-    /// Reports whether there is none, without making the one there is.
+    /// Reports whether there is no schema, without making one.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.make.is_none() && self.made.get().is_none_or(Value::is_null)

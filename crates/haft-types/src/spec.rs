@@ -81,10 +81,10 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnInterrupt {
-    /// Drops it at once.
+    /// Drops the call at once.
     #[default]
     Cancel,
-    /// Lets it finish, because stopping half-way would leave things broken.
+    /// Lets the call finish, because stopping half-way would leave things broken.
     Finish,
 }
 
@@ -92,7 +92,7 @@ pub enum OnInterrupt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
-    /// At most this many characters; the rest is kept and addressed.
+    /// At most this many characters; the rest is stored and has an address.
     Chars(u64),
     /// At most this many estimated tokens (four bytes each) of text.
     Tokens(u64),
@@ -125,7 +125,7 @@ pub struct Guideline {
 pub struct ToolSpec {
     /// Unique name, as the model writes it.
     pub name: Text,
-    /// Other names that resolve to it.
+    /// Other names for the tool.
     pub aliases: Vec<Text>,
     /// Name for people: `Read file`.
     pub label: Text,
@@ -156,7 +156,7 @@ pub struct ToolSpec {
     pub on_interrupt: OnInterrupt,
     /// See [`Origin`].
     pub origin: Origin,
-    /// True takes the tool out of the set: its platform, service or feature is missing.
+    /// True removes the tool from the set: its platform, service or feature is missing.
     pub off: bool,
 }
 

@@ -1,7 +1,7 @@
-//! haft as one program: its faces over one core, and the way to build one's own.
+//! haft as one program: its faces over one core, and the way to build a program of one's own.
 //!
-//! A face (print mode, line mode, a tool from the shell, the MCP server) makes a [`Runner`]'s
-//! core, sends inputs and folds events. It holds no logic that another face would need too.
+//! A face (print mode, line mode, a tool from the shell, the MCP server) opens a [`Core`], sends
+//! inputs and folds events. It holds no logic that another face would need too.
 //!
 //! **Invariant:** whatever a face does goes through the same dispatcher and the same bus.
 
@@ -25,8 +25,9 @@ pub use self::{
     runner::Runner,
 };
 
-/// Does the work that haft started this program again for, in a process of its own: commands are supervised
-/// so, and documents read. None where it was started for anything else.
+/// Does the work that haft started this program again for, in a separate process, and returns its
+/// exit code. Such work supervises commands, or reads documents. Returns none if the program was
+/// started for anything else.
 ///
 /// A program that opens sessions without [`Runner::run`] calls it first of all.
 pub fn started_anew() -> Option<ExitCode> {
@@ -34,8 +35,8 @@ pub fn started_anew() -> Option<ExitCode> {
     app::reexec::work(&first).map(|work| work())
 }
 
-/// Runs haft with the arguments of this process; gives its exit code: 0 fine, 1 the run failed,
-/// 2 the call was wrong.
+/// Runs haft with the arguments of this process. Returns its exit code: 0 for success, 1 for a
+/// failed run, 2 for a wrong call, and 3 for a denied call with `--fail-on-denied`.
 pub fn main() -> ExitCode {
     Runner::new().run()
 }

@@ -1,13 +1,13 @@
-//! Texts of any origin in one line that no terminal takes for a command.
+//! Makes text of any origin safe to print on a terminal, in one line.
 
 use haft_render::clean;
 
-/// A text that no terminal takes for a command, in one line.
+/// Makes a text safe for a terminal, in one line.
 pub fn safe(text: &str) -> String {
     clean(text).replace('\n', " ")
 }
 
-/// What went wrong and what to do, which may be several lines, in one line.
+/// Joins an error and its remedy, which may be several lines, into one line.
 pub fn sentence(text: &str) -> String {
     let mut sentence = String::new();
     for line in clean(text).lines().map(str::trim).filter(|line| !line.is_empty()) {

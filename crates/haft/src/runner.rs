@@ -1,4 +1,4 @@
-//! haft as a program that someone else may build: with tools of their own.
+//! haft as a program that others can build, with tools of their own.
 //!
 //! ```no_run
 //! # struct MyTool;
@@ -43,20 +43,21 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// haft as it is.
+    /// haft without additions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a tool; a built-in one of the same name is taken first.
+    /// Adds a tool. A built-in tool of the same name takes precedence.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.extensions.tools.push(Arc::new(tool));
         self
     }
 
-    /// Adds a service that each session gets, for tools to ask for by [`Cx::service`]. `make` gets the
-    /// session weakly: no service keeps the session alive that holds it.
+    /// Adds a service that each session gets, and that tools ask for by [`Cx::service`]. `make`
+    /// gets the session as a weak reference, so that no service keeps the session alive that holds
+    /// it.
     ///
     /// [`Cx::service`]: haft_tool::Cx::service
     #[must_use]
@@ -68,7 +69,7 @@ impl Runner {
         self
     }
 
-    /// Runs with the arguments of this process.
+    /// Runs the program with the arguments of this process.
     pub fn run(self) -> ExitCode {
         let arguments: Vec<OsString> = std::env::args_os().collect();
         // Before anything is built: scripts ask for the version often.

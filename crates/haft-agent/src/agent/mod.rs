@@ -1,8 +1,9 @@
-//! The driver: carries out the machine's actions. The only place where the loop does IO.
+//! The driver: carries out the actions of the state machine. It is the only place where the loop
+//! does IO.
 //!
-//! **Invariant:** each turn has a token of its own; whatever is cancelled is still reported, and
-//! what does not report in time is given up, so the machine always comes to rest. Nothing is asked
-//! unless the log holds all of it.
+//! **Invariant:** each turn has its own cancellation token. A cancelled call is still reported.
+//! Work that does not report in time is aborted, so the machine always comes to rest. The model is
+//! asked only once the log holds the whole request.
 
 mod queue;
 mod talk_hooks;
@@ -40,7 +41,7 @@ use crate::{
 /// How long cancelled calls may take to report before they are given up.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
-/// What every request begins with, until the next break.
+/// The prefix that every request begins with, until the next break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
     /// The system prompt, in parts.
@@ -50,9 +51,11 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// The first byte, from 0, in which requests that begin so differ: counted over the tools,
-    /// then the parts of the system prompt, which is the order that prefix caches go by. None
+    /// The offset of the first byte, from 0, in which requests with these prefixes differ. None
     /// where all bytes are the same.
+    ///
+    /// Bytes are counted over the tools, then the parts of the system prompt. Prefix caches use the
+    /// same order.
     pub fn differs_at(&self, other: &Self) -> Option<u64> {
         let (mut ours, mut theirs) = (self.bytes(), other.bytes());
         let mut at = 0;
@@ -73,43 +76,43 @@ impl Pinned {
 /// Budgets of a turn; none of them is set by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Most requests of one turn.
+    /// Maximum number of requests in one turn.
     pub steps: Option<u64>,
-    /// Most tokens that the model may write in one turn.
+    /// Maximum number of tokens that the model may write in one turn.
     pub output_tokens: Option<u64>,
 }
 
-/// What an agent is made of.
+/// The configuration of an agent.
 pub struct AgentConfig {
-    /// Takes calls through the tool layer.
+    /// Runs calls through the tool layer.
     pub dispatcher: Arc<Dispatcher>,
-    /// Gives answers.
+    /// The provider that answers requests.
     pub provider: Arc<dyn Provider>,
-    /// The model.
+    /// The model to ask.
     pub target: Target,
-    /// How hard it thinks.
+    /// How hard the model thinks.
     pub effort: Option<Effort>,
-    /// Tokens that one answer may have; none takes the wire's default.
+    /// Maximum number of tokens of one answer; none uses the default of the wire.
     pub max_tokens: Option<u32>,
-    /// The session's events.
+    /// The bus for the session's events.
     pub bus: Bus,
     /// The conversation so far.
     pub fold: Fold,
-    /// What requests begin with.
+    /// The prefix of every request.
     pub pinned: Pinned,
-    /// Why it is pinned anew; none when the log already has it.
+    /// Why the prefix is pinned anew; none when the log already has it.
     pub cause: Option<BreakCause>,
-    /// What was pinned before; none before the first request.
+    /// The prefix that was pinned before; none before the first request.
     pub before: Option<Pinned>,
     /// Budgets of each turn.
     pub limits: Limits,
-    /// Most calls that run at once.
+    /// Maximum number of calls that run at once.
     pub concurrency: usize,
-    /// Programs that see what is said; none where there are none.
+    /// Hooks that see prompts and the ends of turns; none where there are none.
     pub hooks: Option<Arc<dyn TalkHooks>>,
 }
 
-/// Talks to a running agent. Dropping it ends the agent once it is idle.
+/// A handle to a running agent. Dropping it ends the agent once it is idle.
 pub struct Handle {
     inputs: mpsc::UnboundedSender<Input>,
     closing: CancellationToken,
@@ -117,17 +120,17 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Tells the agent something; false when it is gone.
+    /// Sends an input to the agent; false when the agent has ended.
     pub fn send(&self, input: Input) -> bool {
         self.inputs.send(input).is_ok()
     }
 
-    /// A second way to talk to the same agent.
+    /// Another sender of inputs to the same agent.
     pub fn sender(&self) -> mpsc::UnboundedSender<Input> {
         self.inputs.clone()
     }
 
-    /// Interrupts what runs and returns once the agent has come to rest.
+    /// Interrupts running work and returns once the agent has come to rest.
     pub async fn close(self) {
         drop(self.inputs.send(Input::Interrupt));
         // Other senders may be there: they are told that nobody listens any more.
@@ -147,7 +150,7 @@ struct Streaming {
     early: Option<Early>,
 }
 
-/// One agent at work.
+/// A running agent.
 pub struct Agent {
     setup: AgentConfig,
     machine: Machine,
@@ -181,7 +184,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts an agent; it waits for its first input.
+    /// Starts an agent, which then waits for its first input.
     pub fn start(mut setup: AgentConfig) -> Handle {
         let (inputs, received) = mpsc::unbounded_channel();
         let (batches, waiting) = mpsc::unbounded_channel();

@@ -1,8 +1,8 @@
-//! What the person typed while the agent works, in the log until it is said: it outlives a haft that is
-//! killed.
+//! The queue of messages that the person typed while the agent works. It is stored in the log until
+//! they are sent, so it survives a killed haft.
 //!
-//! **Invariant:** a line is in the log before the model is asked again, as one that waits or as one that
-//! was said; perhaps as both, never as neither.
+//! **Invariant:** before the model is asked again, each line is in the log as queued or as sent. It
+//! may be there as both, but never as neither.
 
 use haft_types::{Body, Event, From, Part};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ impl Agent {
     }
 }
 
-/// The lines of the person that were waiting when the log of these events ended, in their order.
+/// The person's lines that were still queued when the log with these events ended, in order.
 pub fn unsent<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<String> {
     let mut lines = Vec::new();
     for event in events {

@@ -1,7 +1,8 @@
-//! Hooks of a talk: what is said is shown to them before the model hears it, and a turn before it ends.
+//! Conversation hooks: they see each message before the model does, and each turn before it ends.
 //!
-//! **Invariant:** while hooks are asked the agent listens on, so that an interrupt ends them; words are
-//! said in the order in which they came. A turn that hooks let go on comes to an end all the same.
+//! **Invariant:** the agent keeps receiving input while hooks run, so an interrupt ends them.
+//! Messages are sent in the order in which they came. A turn that hooks continue still ends: the
+//! number of continuations is limited.
 
 use std::sync::{Arc, PoisonError};
 
@@ -18,25 +19,25 @@ use crate::{Input, QueuedMessage};
 /// How often hooks may let one turn go on.
 const MOST_CONTINUED: u32 = 8;
 
-/// What hooks say about words of the person.
+/// What hooks say about a message of the person.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptSaid {
-    /// Why the model is not to hear them.
+    /// Why the model must not see the message; none where it may.
     pub refused: Option<String>,
-    /// More for the model, told behind the words.
+    /// More text for the model, sent after the message.
     pub context: Vec<String>,
 }
 
-/// Programs of the person that see what is said, and the ends of turns.
+/// Hooks of the person that see messages and the ends of turns.
 pub trait TalkHooks: Send + Sync {
-    /// Sees words of the person before the model does.
+    /// Called with a message of the person before the model sees it.
     fn prompt(self: Arc<Self>, text: String) -> BoxFuture<'static, PromptSaid>;
 
-    /// Sees that the model is done, with its last words; the text that it is to go on with, if any.
-    /// `again` once the turn went on by such a text.
+    /// Called when the model is done, with the text of its last answer. Returns the text to
+    /// continue with, if any. `again` is true once the turn was continued by such a text.
     fn stop(self: Arc<Self>, said: String, again: bool) -> BoxFuture<'static, Option<String>>;
 
-    /// Why the turn is to end before the next request, told once.
+    /// Why the turn must end before the next request; reported once.
     fn ended(&self) -> Option<String>;
 }
 

@@ -1,8 +1,8 @@
 //! The agent loop as a state machine: inputs in, actions out. No clock, no IO, no randomness.
 //!
-//! **Invariant:** every call of an answer gets exactly one result before the next request,
-//! whatever is interrupted, cut, repeated or fails; and whatever comes in, the machine comes to
-//! rest: it waits only for what the driver has promised to report.
+//! **Invariant:** every call of an answer gets exactly one result before the next request, whatever
+//! is interrupted, cut, repeated or fails. Whatever comes in, the machine comes to rest: it waits
+//! only for reports that the driver has promised.
 //!
 //! It does not know what a call does, what was said before, or how long anything takes.
 
@@ -13,7 +13,7 @@ use haft_types::{CallId, From, Outcome, Part, QuestionId, Reply, Status, Stop, T
 /// How often in a row a provider may pause its answer before the turn ends.
 const PAUSES: u32 = 16;
 
-/// When words that come while the agent works reach the model.
+/// When a message that comes while the agent works reaches the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
     /// With the next request: once every call of the running answer has its result.
@@ -23,16 +23,16 @@ pub enum When {
     FollowUp,
 }
 
-/// Words that wait for their time.
+/// A message that waits to be added to the conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueuedMessage {
-    /// Who says them.
+    /// Who says it.
     pub from: From,
-    /// What is said.
+    /// The content of the message.
     pub parts: Vec<Part>,
 }
 
-/// What the outside tells the machine.
+/// An input from outside to the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// A person said something.
@@ -68,11 +68,11 @@ pub enum Input {
         /// Which call.
         id: CallId,
     },
-    /// A job, hook or haft itself has something to say.
+    /// A job, a hook or haft itself has a message for the model.
     Notice {
-        /// The words.
+        /// The message.
         words: QueuedMessage,
-        /// True asks the model for it, in a turn of its own where none runs; false lets it go along
+        /// True asks the model about it, in a turn of its own where none runs. False sends it along
         /// with the next request.
         wake: bool,
     },
@@ -83,7 +83,7 @@ pub enum Input {
         /// The answer.
         reply: Reply,
     },
-    /// The person wants it to stop.
+    /// The person wants the agent to stop.
     Interrupt,
     /// A budget is used up: no further request in this turn.
     Limit {
@@ -92,14 +92,14 @@ pub enum Input {
     },
 }
 
-/// What the machine wants done, in order.
+/// An action for the driver; actions are carried out in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// A turn begins with what is said next.
+    /// A turn begins with the message that follows.
     TurnBegan,
-    /// Put these words into the conversation.
+    /// Add this message to the conversation.
     Say(QueuedMessage),
-    /// Ask the model, with everything said so far.
+    /// Ask the model, with the whole conversation so far.
     Ask,
     /// Start these calls; plan, partition and run them in order. Each is reported once.
     Run(Vec<ToolUse>),
@@ -114,7 +114,7 @@ pub enum Action {
     CancelAnswer,
     /// Cancel every call that runs; each is still reported.
     CancelCalls,
-    /// Put words that waited back into the person's editor.
+    /// Return a queued message to the person's editor.
     GiveBack(Vec<Part>),
     /// Hand an answer to the one who asked.
     Answer(QuestionId, Reply),
@@ -144,7 +144,8 @@ enum State {
     },
 }
 
-/// The loop. A turn ends when the model answers without calls: there is no step limit.
+/// The state machine of the loop. A turn ends when the model answers without calls: there is no
+/// step limit.
 #[derive(Clone, Debug)]
 pub struct Machine {
     state: State,
@@ -183,7 +184,7 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// Takes one input and says what to do about it.
+    /// Takes one input and returns the actions to carry out.
     pub fn step(&mut self, input: Input) -> Vec<Action> {
         match input {
             Input::User { when, parts } => self.said(when, parts),
@@ -203,17 +204,18 @@ impl Machine {
         }
     }
 
-    /// Reports whether it waits for a person.
+    /// Reports whether the machine waits for a person.
     pub fn is_idle(&self) -> bool {
         self.state == State::Idle
     }
 
-    /// Reports whether somebody said something that the model is to hear with the next request.
+    /// Reports whether a message waits for the next request.
     pub fn is_steered(&self) -> bool {
         !self.steer.is_empty()
     }
 
-    /// Words that wait, for the front end: those for the next request, then those for later turns.
+    /// The queued messages, for the front end: those for the next request, then those for later
+    /// turns.
     pub fn queued(&self) -> impl Iterator<Item = &QueuedMessage> {
         self.notes.iter().chain(&self.steer).chain(&self.later)
     }

@@ -1,11 +1,11 @@
-//! What git starts that a repository names, by kinds.
+//! Which programs git would start because a repository's settings name them, by kind.
 //!
-//! **Invariant:** a kind is ruled out only where each setting of the repository is known to start
-//! nothing of it and to lead nowhere else; where something cannot be read or is not known, nothing
-//! is. git itself is not run.
+//! **Invariant:** a kind is ruled out only if every setting of the repository is known neither to
+//! start a program of that kind nor to lead elsewhere. If something cannot be read or is not known,
+//! nothing is ruled out. git itself is not run.
 //!
-//! **Does not know:** the settings of the person and of the machine, which are theirs; what the
-//! caller switches off for the child (see `Spawn::only_looking`).
+//! **Does not know:** the settings of the user and of the machine, which are theirs; what the
+//! caller switches off for the child (see [`ReadOnlyRun`](crate::ReadOnlyRun)).
 //!
 //! Source: git-config(1) and gitrepository-layout(5) of git 2.47.
 
@@ -39,26 +39,26 @@ pub(crate) fn is_tame(text: &str) -> bool {
     settings(text).is_some_and(|names| names.iter().all(is_one))
 }
 
-/// What the settings of a repository do not make git start, where it was started in a folder to look.
+/// What a repository's settings do not make git start, if a read-only command runs in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 pub struct GitSettings {
-    /// The folder of the files of the repository; none where there is no repository.
+    /// The top folder of the repository's work tree; `None` if there is no repository.
     pub top: Option<HostPath>,
-    /// It fetches no missing objects, and nothing is set that is not known.
+    /// git fetches no missing objects, and no unknown setting is set.
     pub no_fetches: bool,
-    /// It runs no filters, also in submodules.
+    /// git runs no filters, also in submodules.
     pub no_filters: bool,
-    /// It shows no differences by other programs.
+    /// git runs no other programs to show differences.
     pub no_drivers: bool,
-    /// It checks no signatures.
+    /// git verifies no signatures.
     pub no_signatures: bool,
-    /// Nothing is named of what a command that only looks is kept from: hooks, a watcher of files, a
-    /// pager.
+    /// The settings name no hooks, file system monitor or pager, which a read-only command may not
+    /// run.
     pub no_helpers: bool,
-    /// The index of the repository; none where there is no repository.
+    /// The index of the repository; `None` if there is no repository.
     pub index: Option<HostPath>,
-    /// Repositories within are named, which git looks into where it compares files. See [`has_links`] for
+    /// The settings name submodules, which git enters when it compares files. See [`has_links`] for
     /// those that only the index knows.
     pub submodules: bool,
     /// The settings because of which something is not ruled out, the first [`NAMED`].
@@ -126,7 +126,7 @@ impl GitSettings {
     }
 }
 
-/// What git does not start that a repository names, where it is started in a folder to look.
+/// What the settings of a repository do not make git start, if it runs read-only in this folder.
 pub async fn git_settings(fs: &dyn Fs, folder: &HostPath) -> GitSettings {
     // git goes up by where folders really are.
     let Some(mut at) = real(fs, folder).await else { return GitSettings::PLAIN };
@@ -182,8 +182,8 @@ async fn is_alone(fs: &dyn Fs, git: &HostPath) -> Option<bool> {
     Some(true)
 }
 
-/// Reports whether no toolchain file of a folder or one above names a folder of programs, so that
-/// `cargo` and `rustc` are those that the person installed.
+/// Reports whether no toolchain file of a folder or one above names a folder of programs. Then
+/// `cargo` and `rustc` are those that the user installed.
 pub async fn is_plain_toolchain(fs: &dyn Fs, folder: &HostPath) -> bool {
     let Some(at) = real(fs, folder).await else { return true };
     // A backslash may stand for any letter.
@@ -218,8 +218,8 @@ async fn are_plain_above(
 /// file of settings; a backslash may stand for any letter.
 const STARTERS: [&str; 7] = ["alias", "rustc", "rustdoc", "include", "credential", "env", "\\"];
 
-/// Reports whether no settings of cargo in a folder or one above name a program or an alias, and no
-/// toolchain file does; those in `home` are the person's own.
+/// Reports whether no cargo settings in a folder or one above name a program or an alias, and no
+/// toolchain file does. Settings in `home` are the user's own.
 pub async fn is_plain_cargo(fs: &dyn Fs, folder: &HostPath, home: &HostPath) -> bool {
     if !is_plain_toolchain(fs, folder).await {
         return false;
@@ -229,17 +229,17 @@ pub async fn is_plain_cargo(fs: &dyn Fs, folder: &HostPath, home: &HostPath) -> 
     are_plain_above(fs, at, [".cargo/config", ".cargo/config.toml"], Some(home), is_plain).await
 }
 
-/// A repository that a folder lies in.
+/// The repository that contains a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
-    /// The folder of its files.
+    /// The top folder of its work tree.
     pub top: HostPath,
-    /// Where git keeps it, worktrees of it as well.
+    /// The folder in which git stores it; for a worktree, the one of the whole repository.
     pub git: HostPath,
 }
 
-/// The repository that a folder lies in; none where there is none, or it is not certain that it is one
-/// of these files. A submodule is one where that is wanted.
+/// The repository that contains a folder. `None` if there is none, or if it is not certain that
+/// these files belong to it. A submodule counts as one if `submodules` is true.
 pub async fn repository(fs: &dyn Fs, folder: &HostPath, submodules: bool) -> Option<Repository> {
     let mut at = real(fs, folder).await?;
     for _ in 0..CLIMB {
@@ -272,18 +272,18 @@ const BRANCH: usize = 100;
 /// Characters of a commit's id that are told.
 const SHORT: usize = 8;
 
-/// What is checked out where a folder lies.
+/// What is checked out in the repository that contains a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// This branch.
+    /// The name of the branch.
     Branch(String),
-    /// No branch; the first characters of the commit's id.
+    /// No branch (detached HEAD); the first characters of the commit's id.
     Detached(String),
 }
 
-/// What is checked out where a folder lies, as the file `HEAD` says; none where there is no repository,
-/// it is not certain that it is one of these files, `may_read` says no to that file, or it names
-/// nothing that git would take for a branch.
+/// What is checked out in the repository that contains a folder, as the file `HEAD` says. `None` if
+/// there is no repository, or if it is not certain that these files belong to it. Also `None` if
+/// `may_read` denies that file, or if it names nothing that git would take for a branch.
 pub async fn checked_out(
     fs: &dyn Fs,
     folder: &HostPath,
@@ -350,8 +350,8 @@ async fn of_files(
     Some(GitSettings { no_filters, no_helpers, index, submodules, ..all })
 }
 
-/// Reports whether no setting of the person or of the machine names a filter, hooks, a watcher of files, or
-/// a file with more settings; none that cannot be read.
+/// Reports whether no setting of the user or of the machine names a filter, hooks, a file system
+/// monitor, or a file with more settings. False if a settings file cannot be read.
 pub async fn is_plain_person(fs: &dyn Fs, home: &HostPath) -> bool {
     let paths =
         [home.join(".gitconfig"), home.join(".config/git/config"), home.join("/etc/gitconfig")];
@@ -370,8 +370,8 @@ pub async fn is_plain_person(fs: &dyn Fs, home: &HostPath) -> bool {
     true
 }
 
-/// Reports whether an index may name repositories within: entries of mode 160000, in whatever version.
-/// What cannot be read in full may.
+/// Reports whether an index may list submodules: entries of mode 160000, in any version. True if
+/// the index cannot be read in full.
 pub async fn has_links(fs: &dyn Fs, index: &HostPath) -> bool {
     let Some(bytes) = read_index(fs, index).await else { return true };
     if bytes.is_empty() {
@@ -382,8 +382,9 @@ pub async fn has_links(fs: &dyn Fs, index: &HostPath) -> bool {
     bytes.len() == LONGEST || lists_links(&bytes).unwrap_or_else(may)
 }
 
-/// Reports whether one of these indexes names repositories within, for what is said of it: one that is
-/// not understood, and what a split one has elsewhere, names none.
+/// Reports whether one of these indexes lists submodules, for a message about it. An index that is
+/// not understood lists none. The part of a split index that is in another file does not count
+/// either.
 pub async fn names_links(fs: &dyn Fs, indexes: &[HostPath]) -> bool {
     for index in indexes {
         let bytes = read_index(fs, index).await;

@@ -1,4 +1,4 @@
-//! The names of settings of git, by what they make it start.
+//! The names of git settings, grouped by what they make git start.
 //!
 //! Source: git-config(1) of git 2.47, `git help --config`.
 

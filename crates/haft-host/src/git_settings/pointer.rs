@@ -1,7 +1,7 @@
-//! Files that stand where git's own folder of a repository would, and name one.
+//! `.git` files: files that stand where git's own folder would be, and name that folder.
 //!
-//! **Invariant:** what is named counts only where it names these files as its own: else it may be the
-//! repository of somebody else.
+//! **Invariant:** the named folder counts only if it names these files as its own. Otherwise it may
+//! be somebody else's repository.
 
 use haft_types::HostPath;
 

@@ -1,10 +1,12 @@
-//! Files whose bytes are not searched as they are: UTF-16 without a mark, and legacy encodings.
+//! Searches files whose bytes need decoding first: UTF-16 without a byte order mark, and legacy
+//! encodings.
 //!
-//! A first pass searches bytes. Where it meets something for which the encoding has to be known, it
-//! ends with a [`Doubt`]; with some bytes of the file the search is [settled](Grep::settled) and
+//! A first pass searches the raw bytes. If it meets something that depends on the encoding, it ends
+//! with a [`Doubt`]. The search is then [settled](Grep::settled) with some bytes of the file, and
 //! goes through the file again.
 //!
-//! **Invariant:** a file is in the encoding in which read shows it. It reads no file itself.
+//! **Invariant:** a file is searched in the encoding in which the read tool shows it. This module
+//! reads no file itself.
 
 use std::{
     cell::Cell,

@@ -1,23 +1,20 @@
-//! Searching the lines of one file, from any reader, with ripgrep's searcher.
+//! Searches the lines of one file, from any reader, with ripgrep's searcher.
 //!
-//! **Invariant:** memory is bounded whatever a file holds: a line of many MiB is searched in
-//! [`parts`](crate::chunks) that count as lines of one number, what is still longer than
-//! [`NARROW_LIMIT`] (lines of UTF-16) ends the search of its file with a cause, and at most
-//! [`TEXT_LIMIT`] bytes of found text are kept of one file; what matches beyond that is still
-//! counted, and a search that skips what is before it keeps it. It knows no folder and no ignore file.
+//! **Invariant:** memory is bounded whatever a file holds. A line of many MiB is searched in
+//! [`parts`](crate::chunks) that count as one line. If it still exceeds [`NARROW_LIMIT`] (lines of
+//! UTF-16), the search of the file ends with a cause. At most [`TEXT_LIMIT`] bytes of matched text
+//! are stored for one file. Further matches are counted; a search that skips those before stores
+//! them. This module knows no folder and no ignore file.
 //!
-//! Binary files are taken as ripgrep takes them. Below a folder, a file whose first 64 KiB hold a
-//! NUL is left, and a later NUL ends its search; it counts as binary, and what matched before the
-//! NUL is given with where that was (ripgrep drops it in its counts). A file that was named itself
-//! is searched to its end; matches behind a NUL are counted without their text.
+//! Binary files are treated as by ripgrep. Below a folder, a file with a NUL in its first 64 KiB is
+//! skipped. A later NUL ends its search: it counts as binary, and matches before the NUL are given
+//! with its place (ripgrep drops them in its counts). A file that was named itself is searched to
+//! its end; matches behind a NUL are counted without their text. `$` matches before `\r\n`, too.
+//! [`encoding`] describes the search of bytes that are not UTF-8.
 //!
-//! `$` stands before `\r\n`, too. What of a file is searched where its bytes are no UTF-8 is told in
-//! [`encoding`].
-//!
-//! With context, the lines around the present one are held as well. Where they are too long for
-//! that, or in UTF-16, the search of the file ends as [`tight`](FileResult::tight): a
-//! [`Grep::narrow`] one, which takes more memory and cuts long lines into smaller parts, goes
-//! through it again.
+//! With context, the lines around the current one are held as well. If they are too long for that,
+//! or in UTF-16, the search ends as [`tight`](FileResult::tight). A [`Grep::narrow`] search, which
+//! takes more memory and cuts long lines into smaller parts, then goes through the file again.
 
 use std::{
     cell::Cell,

@@ -1,6 +1,7 @@
-//! How a found line is shown: as text, around its first match where it is long.
+//! How a matching line is shown: as text, cut to a window around its first match if it is long.
 //!
-//! **Invariant:** the marks stay on what was found, whatever is cut and whatever is no UTF-8.
+//! **Invariant:** the match spans still mark what was found after cutting, and where bytes are not
+//! valid UTF-8.
 
 /// The line without its end.
 pub(super) fn trimmed(line: &[u8]) -> &[u8] {

@@ -1,25 +1,26 @@
-//! The processes below which this one runs: shells, terminals, clients, services.
+//! The ancestors of this process: shells, terminals, clients, services.
 //!
-//! **Invariant:** what is told may be over by then; nothing is done to them here.
+//! **Invariant:** what is reported may be outdated by then. This module does nothing to those
+//! processes.
 
 use std::fs;
 
 use rustix::process::{getppid, getuid};
 
-/// A process below which this one runs.
+/// An ancestor of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ancestor {
-    /// Its number.
+    /// Its process id.
     pub id: u32,
-    /// Those of its group and its session.
+    /// The ids of its process group and its session.
     pub groups: Vec<u32>,
     /// Its name, as the system shows it: at most 15 bytes.
     pub name: String,
-    /// Its command line, words joined by a blank; its name where it has none.
+    /// Its command line, words joined by a space; its name if it has none.
     pub line: String,
-    /// The numbers of its user and its group of users.
+    /// The ids of its user and its group.
     pub users: Vec<u32>,
-    /// The terminal that it is at, as `pts/1`.
+    /// Its controlling terminal, such as `pts/1`.
     pub terminal: Option<String>,
 }
 
@@ -32,8 +33,8 @@ const FIELDS: usize = 4;
 /// INT and TERM.
 const HEARD: u64 = 1 | 1 << 1 | 1 << 14;
 
-/// The processes below which this one runs and that its user may end, the nearest first. Where the
-/// system has no `/proc`, only the number of the first is known.
+/// The ancestors of this process that its user may end, the nearest first. If the system has no
+/// `/proc`, only the process id of the first is known.
 pub fn ancestors() -> Vec<Ancestor> {
     let parent = getppid().map(|pid| pid.as_raw_pid().cast_unsigned());
     let mut found = Vec::new();
@@ -51,7 +52,7 @@ pub fn ancestors() -> Vec<Ancestor> {
     found
 }
 
-/// The terminal that this process is at, as `pts/1`; none where it is at none.
+/// The terminal of this process, such as `pts/1`; `None` if it has none.
 pub fn terminal() -> Option<String> {
     let [.., terminal] = stat(std::process::id())?;
     named(terminal)

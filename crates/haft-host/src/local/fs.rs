@@ -1,7 +1,7 @@
-//! Reading, listing, removing and renaming located files of this machine.
+//! Reads, lists, removes and renames located files of this machine.
 //!
-//! **Invariant:** nothing here takes a path; everything goes through the folder that `locate`
-//! holds and the last name, and no link is followed.
+//! **Invariant:** nothing here takes a path. Everything goes through the folder that `locate` holds
+//! and the last name, and no link is followed.
 
 use std::{
     collections::BTreeMap, ffi::CString, future::ready, io, mem::MaybeUninit, ops::ControlFlow,

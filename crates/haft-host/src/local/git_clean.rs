@@ -1,10 +1,10 @@
-//! Files that stand as git has them: what they hold need not be read before a command.
+//! Files that are unchanged since git recorded them: they need not be read before a command.
 //!
-//! **Invariant:** a file counts as clean where git found it in the state in which it is, some time
-//! before it wrote that down, and a pack that is held open has as many bytes for it. Ends of lines
-//! and keywords that git writes otherwise into a file change its length; where attributes name a
-//! filter or another encoding, which need not, nothing counts as clean. What stands in no pack is
-//! read as ever.
+//! **Invariant:** a file counts as clean if it is in the state that the index records, recorded
+//! some time before the index was written. A pack that is held open must also have its content,
+//! with as many bytes. Line ends and keywords that git converts change the length of a file. A
+//! filter or another encoding need not: if attributes name one, nothing counts as clean. What is in
+//! no pack is read as usual.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,7 +1,8 @@
-//! The list of what git keeps track of: `.git/index`. git itself is not run.
+//! The list of files that git tracks: `.git/index`. git itself is not run.
 //!
-//! **Invariant:** whatever stands in the file, it costs no more than reading it. What is not
-//! understood ends the list: it says what else is worth a look, and what need not be read.
+//! **Invariant:** whatever the file holds, parsing it costs no more than reading it. An entry that
+//! is not understood ends the list: the list says what else is worth a check, and what need not be
+//! read.
 
 use std::{
     fs::File,

@@ -1,8 +1,8 @@
-//! What git keeps in its packs: `.git/objects/pack/*.pack`, read through descriptors that stay open,
-//! so that it can be had whatever becomes of the repository. git itself is not run.
+//! The content of git's packs, `.git/objects/pack/*.pack`. It is read through descriptors that stay
+//! open, so it stays available whatever becomes of the repository. git itself is not run.
 //!
-//! **Invariant:** what is given has the length and the hash that was asked for. Packs of another
-//! version or with other hashes than SHA-1 are left out, and so is what other repositories hold.
+//! **Invariant:** what is returned has the length and the hash that was asked for. Packs of another
+//! version or with other hashes than SHA-1 are left out. So is what other repositories hold.
 //!
 //! Source: git's documentation of its formats, `gitformat-pack`.
 
@@ -91,7 +91,7 @@ pub(super) fn open(list: File, data: File) -> Option<Opened> {
     Arc::new(Pack { list, data }).open()
 }
 
-/// Reads what git has of files.
+/// Reads the content of files from git's objects.
 pub struct Reader(pub(super) Vec<Opened>);
 
 impl Reader {
@@ -99,10 +99,10 @@ impl Reader {
         Self(packs.into_iter().filter_map(|pack| Arc::clone(pack).open()).collect())
     }
 
-    /// Gives what a file of `len` bytes held.
+    /// Returns the content of a file of `len` bytes.
     ///
     /// # Errors
-    /// When it is not there any more, or not what its name says.
+    /// If the object is not there any more, or is not what its name says.
     pub fn get(&self, id: GitId, len: u64) -> io::Result<Bytes> {
         let mut error = io::Error::new(io::ErrorKind::NotFound, "git does not have it any more");
         for pack in &self.0 {

@@ -1,14 +1,14 @@
-//! Writing into a file of this machine that no new file can replace: one that is mounted by itself,
-//! or whose folder takes no new names while the file itself can be written.
+//! Writes into a file of this machine that no new file can replace. Such a file is a mount point of
+//! its own, or its folder takes no new names while the file itself can be written.
 //!
-//! **How:** what the file holds and what it shall hold go to one file in the ledger's folder, a
-//! *pair*, which is locked and synced. Room for a longer text is reserved. Then the bytes are written
-//! over, synced, and the pair is removed. A failure in between puts the old bytes back. A pair whose
-//! lock is free was left by a process that ended in between: [`recover`] puts the old bytes back.
+//! **How:** the old and the new content go to one file in the ledger's folder, a *pair*, which is
+//! locked and synced. Space for a longer text is reserved. Then the bytes are overwritten and
+//! synced, and the pair is removed. If a step fails, the old bytes are restored. A pair whose lock
+//! is free was left by a process that ended in between: [`recover`] restores the old bytes.
 //!
-//! **Invariant:** no byte of the file changes before its pair is on the disk. Bytes are put back only
-//! where each of them is of one of the two texts: what anybody else wrote since is never touched. It
-//! knows no undo: what that needs is kept elsewhere.
+//! **Invariant:** no byte of the file changes before its pair is on the disk. Bytes are restored
+//! only if each of them is from one of the two texts: what anybody else wrote since is never
+//! touched. This module knows no undo: what that needs is stored elsewhere.
 
 use std::{
     fs::{self as disk, DirBuilder, File, OpenOptions, TryLockError},

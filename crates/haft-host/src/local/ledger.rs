@@ -1,15 +1,16 @@
-//! A record of where this process writes, so that the next one can remove what it left when killed.
+//! Records where this process writes, so that the next process can remove what it left when killed.
 //!
-//! **How:** before a temporary file or a folder is made, a line that names the place is appended to
-//! a file in the ledger's folder. The file is named after the process and locked while it lives;
-//! the lock ends with the process, whatever ends it. Who gets the lock knows that the owner is
-//! gone, looks at the places, and removes the file. A clean end removes it, too.
+//! **How:** before a temporary file or a folder is created, a line that names its place is appended
+//! to a record file in the ledger's folder. The record is named after the process and locked while
+//! the process lives. The lock ends with the process, whatever ends it. Whoever then gets the lock
+//! knows that the owner is gone, checks the places, and removes the record. A clean exit removes
+//! it, too.
 //!
 //! **Cost:** one line for each folder that is written to after another one; nothing for the next
 //! write to the same folder. Lines are never synced: what a power cut leaves is found by its age.
 //!
-//! **Invariant:** a folder that is not empty is never removed, nor is a file that is not known as a
-//! temporary one of the dead process. A record that cannot be kept hinders no write.
+//! **Invariant:** a folder that is not empty is never removed. A file is removed only if it is
+//! known as a temporary file of the dead process. A record that cannot be stored prevents no write.
 
 use std::{
     collections::HashSet,

@@ -1,14 +1,14 @@
-//! What killed writes leave: how it is named, and how it is found and removed.
+//! Leftovers of killed writes: how they are named, found and removed.
 //!
-//! **How:** temporary files are named `.haft-PID-PLACE-RANDOM.tmp`, where PLACE tells apart where
-//! process ids mean something else (other boots, namespaces and machines), and the first half of
-//! RANDOM is the same for all files of a process. They are removed at the first write of a later
-//! process in that folder, by [`Local::sweep`](super::Local::sweep), and, wherever they are, by
-//! [`Local::recover`](super::Local::recover), which a record of them leads there.
+//! **How:** temporary files are named `.haft-PID-PLACE-RANDOM.tmp`. PLACE distinguishes contexts in
+//! which process ids mean something else (other boots, namespaces and machines). The first half of
+//! RANDOM is the same for all files of a process. A later process removes leftovers at its first
+//! write in that folder, by [`Local::sweep`](super::Local::sweep). Wherever they are,
+//! [`Local::recover`](super::Local::recover) removes them too: a record of them leads there.
 //!
-//! **Invariant:** only regular files of our user with such a name are removed, and only when the
-//! process that made them is known to have ended or, where nothing is known of it, after an hour.
-//! No link is followed.
+//! **Invariant:** only regular files of our user with such a name are removed. That happens only if
+//! the process that created them is known to have ended or, if nothing is known of it, after an
+//! hour. No link is followed.
 
 use std::{
     collections::HashSet,

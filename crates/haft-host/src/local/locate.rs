@@ -1,19 +1,18 @@
-//! Looking a path up once, so that what is judged is what is touched.
+//! Looks up a path once, so that what is checked is what is accessed.
 //!
-//! **How:** from the root, every folder is opened below the folder before it with `O_PATH` and
-//! `O_NOFOLLOW`; links are read and resolved here, not by the kernel. Where the kernel has
-//! `openat2`, all folders up to the last name are opened in one step under
-//! `RESOLVE_NO_SYMLINKS`, and the steps follow only when that fails. Both ways learn the real path
-//! from the names that were opened, never by asking for the name of a descriptor afterwards: no
-//! `/proc` is needed, and no rename in between can give the held folder another name than the one
-//! that is judged.
+//! **How:** from the root, each folder is opened below the folder before it with `O_PATH` and
+//! `O_NOFOLLOW`. Links are read and resolved here, not by the kernel. If the kernel has `openat2`,
+//! all folders up to the last name are opened in one step under `RESOLVE_NO_SYMLINKS`. The single
+//! steps follow only if that fails. Both ways learn the real path from the names that were opened,
+//! never by asking for the name of a descriptor afterwards. So no `/proc` is needed, and no rename
+//! in between can give the held folder another name than the one that is checked.
 //!
-//! **Invariant:** `real` is the list of names by which the held folder was reached, none of them a
-//! link when it was opened. Every later use goes through the held folder and the last name with
-//! `O_NOFOLLOW`, and checks that the name still stands for the same file.
+//! **Invariant:** `real` is the list of names by which the held folder was reached. None of them
+//! was a link when it was opened. Every later use goes through the held folder and the last name
+//! with `O_NOFOLLOW`, and checks that the name still stands for the same file.
 //!
-//! Links of `/proc` that lead to open files and not to paths are refused, and, as
-//! `fs.protected_symlinks` does, links of strangers in folders that everyone may write to.
+//! Links of `/proc` that lead to open files and not to paths are refused. So are other users' links
+//! in world-writable folders, as with `fs.protected_symlinks`.
 
 use std::{
     collections::VecDeque,
@@ -47,14 +46,14 @@ const HOLD: OFlags =
 /// How paths are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lookup {
-    /// In one step where no link is on the way (`openat2`, Linux 5.6 and later).
+    /// In one step if no link is on the way (`openat2`, Linux 5.6 and later).
     Openat2,
     /// Folder by folder.
     Walk,
 }
 
 impl Lookup {
-    /// The best way that this kernel, and what confines this process, allow; asked once.
+    /// The best method that this kernel, and what confines this process, allow; probed once.
     pub fn probed() -> Self {
         static PROBED: OnceLock<Lookup> = OnceLock::new();
         *PROBED.get_or_init(|| {

@@ -1,7 +1,7 @@
-//! Owner, permissions and attributes of files: looked at, copied, and given.
+//! Owner, permissions and attributes of files: read, copied, and set.
 //!
-//! **Invariant:** no file gets more rights than were named. Where an owner, a group or a list of
-//! rights cannot be given, what would mean more without it is left out too.
+//! **Invariant:** no file gets more rights than were named. If an owner, a group or an access
+//! control list cannot be set, whatever would grant more without it is left out too.
 
 use std::io;
 

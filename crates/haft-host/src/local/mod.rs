@@ -1,8 +1,8 @@
 //! This machine.
 //!
-//! **Invariant:** files are touched only through descriptors that [`Fs::locate`] holds; see
-//! `locate` for how. Home and temporary folder are read from the environment once, when the host
-//! is made. It knows no tool and no rule.
+//! **Invariant:** files are accessed only through descriptors that [`Fs::locate`] holds; see
+//! `locate` for how. Home and temporary folder are read from the environment once, when the host is
+//! created. It knows no tool and no rule.
 
 mod ancestors;
 mod fs;
@@ -88,14 +88,14 @@ pub struct Local {
 }
 
 impl Local {
-    /// This machine with the home and temporary folders that the environment names.
+    /// This machine, with the home and temporary folders that the environment names.
     pub fn new() -> Self {
         let home = env::var_os("HOME").map(OsStringExt::into_vec).unwrap_or_default();
         let temp = env::temp_dir().into_os_string().into_vec();
         Self::at(host_path(&home, b"/"), host_path(&temp, b"/tmp"), Lookup::probed())
     }
 
-    /// This machine with given folders and way of looking paths up, as tests want it.
+    /// This machine with given folders and lookup method, for tests.
     pub fn at(home: HostPath, temp: HostPath, lookup: Lookup) -> Self {
         let (caps, writes, quick) = (OnceLock::new(), Arc::default(), Arc::default());
         Self {
@@ -129,17 +129,17 @@ impl Local {
         Self { aside: true, writes, ..Self::at(home, temp, self.lookup) }
     }
 
-    /// The same machine, keeping a record in `folder` of where it writes, for
-    /// [`recover`](Self::recover); the folder is made at the first write.
+    /// The same machine, which records in `folder` where it writes, for [`recover`](Self::recover).
+    /// The folder is created at the first write.
     #[must_use]
     pub fn with_ledger(self, folder: PathBuf) -> Self {
         let ledger = Some(Arc::new(ledger::Ledger::new(folder)));
         Self { writes: Arc::new(write::Writes::with(ledger)), ..self }
     }
 
-    /// The same machine, where commands are supervised by this program with these arguments, which
-    /// does nothing but call [`supervise`]. Without it that is `haft-supervisor` beside the program
-    /// or one folder above.
+    /// The same machine, where this program with these arguments supervises commands. The program
+    /// does nothing but call [`supervise`]. The default is `haft-supervisor`, beside the program or
+    /// one folder above.
     ///
     /// A process has one supervisor: that of the first command, whichever host runs it.
     #[must_use]
@@ -147,61 +147,63 @@ impl Local {
         Self { supervisor: program.into(), ..self }
     }
 
-    /// The same machine, where confined programs that may write have caches of their own in a folder,
-    /// which is made with the first of them.
+    /// The same machine, where confined programs that may write have caches of their own in a
+    /// folder. It is created for the first of them.
     #[must_use]
     pub fn with_caches(self, folder: PathBuf) -> Self {
         Self { caches: Some(folder), ..self }
     }
 
-    /// The same machine, where what confined programs put in the place of something protected goes to a
-    /// folder, which is made with the first of it; without it that stays beside.
+    /// The same machine, where files that confined programs put in the place of something protected
+    /// are moved to a folder. It is created for the first such file. Without it such files stay
+    /// beside the protected path.
     #[must_use]
     pub fn with_put_aside(self, folder: PathBuf) -> Self {
         let keeping = RestoreOptions { aside: Some(folder), ..self.keeping };
         Self { keeping, ..self }
     }
 
-    /// The same machine, where git repositories are copied to a folder before commands that may change
-    /// files, so that they can be put back; the folder is made with the first of them.
+    /// The same machine, where git repositories are copied to a folder before commands that may
+    /// change files, so that they can be restored. The folder is created for the first of them.
     #[must_use]
     pub fn with_repositories(self, folder: PathBuf) -> Self {
         Self { repositories: Some(Repositories::new(folder)), ..self }
     }
 
     /// The same machine, where programs get these variables of this process although they look like
-    /// secrets. Others that do are left out, unless they are set for the program.
+    /// secrets. Others that look like secrets are withheld, unless they are set for the program.
     #[must_use]
     pub fn with_let_through(self, names: Vec<String>) -> Self {
         let withheld = Withheld { let_through: names, ..(*self.withheld).clone() };
         Self { withheld: Arc::new(withheld), ..self }
     }
 
-    /// The same machine, where these names of variables tell of a secret.
+    /// The same machine, where these names of variables indicate a secret.
     #[must_use]
     pub fn with_secrets(self, names: Names) -> Self {
         Self { withheld: Arc::new(Withheld { names, ..(*self.withheld).clone() }), ..self }
     }
 
-    /// The same machine, where programs get these variables, too, in place of those of this process and
-    /// of the person's shell that have their names; what looks like a secret is left out of them as well.
+    /// The same machine, where programs also get these variables. They replace variables of this
+    /// process and of the user's shell with the same names. What looks like a secret is withheld
+    /// here as well.
     #[must_use]
     pub fn with_variables(self, variables: Vec<(String, String)>) -> Self {
         Self { variables: variables.into(), ..self }
     }
 
-    /// The same machine, where commands that want it get what the person's shell sets when it starts:
-    /// variables that this process does not have, the path, and functions and aliases where the
-    /// commands have the same shell. Its start-up files are run before the first of them, where the
-    /// home folder has some, and may take as long as `limit`.
+    /// The same machine, where commands that ask for it get what the user's shell sets when it
+    /// starts. That is variables that this process does not have, the path, and functions and
+    /// aliases if the commands have the same shell. The shell's start-up files are run before the
+    /// first such command, if the home folder has some. They may take as long as `limit`.
     #[must_use]
     pub fn with_start_up(self, limit: Duration) -> Self {
         Self { start_up: Some(Arc::new(shell::StartUp::new(limit))), ..self }
     }
 
-    /// Has these know the values of secrets that the start-up files of the person's shell set, where
-    /// commands get what those set: at once what stands in them, and what only running them tells when
-    /// that was done.
+    /// Adds to `secrets` the secret values that the start-up files of the user's shell set, if
+    /// commands get what those set. Values in the text of the files are added at once. Values that
+    /// only running the files reveals are added when that was done.
     pub fn tell_secrets(&self, secrets: &Arc<Secrets>) {
         if let Some(start_up) = &self.start_up {
             start_up.share_secrets_with(&self.home, secrets);
@@ -214,51 +216,51 @@ impl Local {
     }
 
     /// Removes the temporary files and empty folders that killed processes left wherever they
-    /// wrote, by the records that they kept in `folder`; gives how many those were.
+    /// wrote, using the records that they stored in `folder`. Returns how many were removed.
     ///
-    /// What living processes do there is left alone. Without any record it is one look into the
+    /// What living processes do there is left alone. Without any record it is one lookup of the
     /// folder; with one it waits for the disks that the record leads to.
     ///
     /// # Errors
-    /// When the folder is there and cannot be listed.
+    /// If the folder exists and cannot be listed.
     pub fn recover(folder: &Path) -> io::Result<u64> {
         ledger::recover(folder)
     }
 
-    /// Reports whether a file may be there that a killed process had written in part; `folder` is
-    /// that of [`with_ledger`](Self::with_ledger).
+    /// Reports whether a killed process may have left a partly written file; `folder` is that of
+    /// [`with_ledger`](Self::with_ledger).
     pub fn is_torn(folder: &Path) -> bool {
         in_place::is_torn(folder)
     }
 
-    /// Puts back what files held that could only be written in place, and that a killed process had
-    /// written in part. Gives those that were put back, and those that were left as they are with
-    /// the reason.
+    /// Restores the old content of files that could only be written in place, and that a killed
+    /// process had partly written. Returns the restored files, and those that were left as they
+    /// are, with the reason.
     ///
     /// # Errors
-    /// When the folder is there and cannot be listed.
+    /// If the folder exists and cannot be listed.
     pub fn put_torn_back(folder: &Path) -> io::Result<Vec<(HostPath, Result<(), String>)>> {
         in_place::recover(folder)
     }
 
-    /// Removes what killed writes left in a folder, and gives how many files those were.
+    /// Removes what killed writes left in a folder, and returns how many files those were.
     ///
-    /// Writes do it by themselves, once a folder and process; this is for folders of which a
-    /// record says that a write was never finished.
+    /// Writes do this by themselves, once for each folder and process. This method is for folders
+    /// of which a record says that a write was never finished.
     ///
     /// # Errors
-    /// When it is no folder or cannot be listed.
+    /// If it is not a folder or cannot be listed.
     pub fn sweep(&self, folder: &Located) -> io::Result<u64> {
         let held = locate::At::of(folder)?.inside(folder)?;
         leftovers::sweep(&held, u64::MAX, None)
             .map_err(|e| fault(&folder.real, "cannot be searched for leftovers", e))
     }
 
-    /// Takes a path of this machine into host bytes; a relative one is resolved against the
+    /// Converts a path of this machine to host bytes. A relative path is resolved against the
     /// current folder of the process.
     ///
     /// # Errors
-    /// When the path holds a NUL byte, or is relative and the current folder is gone.
+    /// If the path contains a NUL byte, or is relative and the current folder is gone.
     pub fn path(path: &Path) -> io::Result<HostPath> {
         let bytes = path.as_os_str().as_bytes();
         let absolute = if path.is_absolute() {

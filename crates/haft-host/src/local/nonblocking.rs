@@ -1,13 +1,13 @@
-//! Which looks at files wait for no server, so that they need no other thread.
+//! Which file operations are sure not to wait for a server, so that they need no other thread.
 //!
-//! A hand-over to another thread costs several times what a look at a cached name of a local disk
-//! does; a look at a mount whose server is gone never ends. So what is certain to be quick is done
-//! at once, and everything else aside.
+//! Handing work to another thread costs several times as much as looking up a cached name of a
+//! local disk. Looking up a name on a mount whose server is gone never returns. So what is certain
+//! to be quick is done at once, and everything else on another thread.
 //!
-//! **Invariant:** nothing that is asked here waits: only names that the kernel has cached are
-//! opened (`RESOLVE_CACHED`, Linux 5.12), attributes are taken as they are known
-//! (`AT_STATX_DONT_SYNC`), and what a file system is was learned where waiting holds nobody up.
-//! What is not known counts as slow.
+//! **Invariant:** no operation here waits. Only names that the kernel has cached are opened
+//! (`RESOLVE_CACHED`, Linux 5.12). Attributes are taken as the kernel knows them
+//! (`AT_STATX_DONT_SYNC`). The type of a file system is learned where waiting blocks nobody. What
+//! is not known counts as slow.
 
 use std::sync::{PoisonError, RwLock};
 

@@ -1,8 +1,8 @@
-//! Which ports programs listen at, at whatever address of this machine, or of the network that a confined
-//! program has in its place.
+//! Which ports programs listen at, at any address of this machine, or of the network namespace that
+//! a confined program has instead.
 //!
-//! **Invariant:** looking is no connection where the kernel lists what listens: a server that
-//! takes one client alone, such as a debugger, is not used up by it.
+//! **Invariant:** if the kernel lists listening sockets, checking opens no connection. So a server
+//! that accepts a single client, such as a debugger, is not used up by it.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,12 +1,12 @@
-//! Moving files of this machine: a file gets another name, and with it perhaps another content.
+//! Moves files of this machine: a file gets another name, and optionally new content.
 //!
-//! **How:** within one file system, a file that keeps its content is renamed. Otherwise a copy of
-//! it, with its owner, mode and attributes, is brought to the disk under a temporary name; placed,
-//! it takes the new name, and only then the old one goes.
+//! **How:** within one file system, a file whose content stays is renamed. Otherwise a copy, with
+//! owner, mode and attributes, is written to the disk under a temporary name. When placed, the copy
+//! takes the new name, and only then the old name is removed.
 //!
 //! **Invariant:** at every instant one of the two names stands for the whole file. A name that is
-//! taken is never replaced, and a file that is not as it was located stays where it is. On an error
-//! nothing new is left.
+//! taken is never replaced. A file that has changed since it was located stays where it is. On an
+//! error nothing new is left.
 
 use std::{io, sync::Arc};
 

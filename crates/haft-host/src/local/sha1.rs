@@ -1,4 +1,4 @@
-//! SHA-1, by which git names what it keeps. Nothing here is safe because of it.
+//! SHA-1, by which git names its objects. No security here depends on it.
 //!
 //! Source: FIPS 180-4, section 6.1.
 

@@ -1,19 +1,20 @@
-//! Replacing files of this machine in one step that survives a crash.
+//! Replaces files of this machine in one atomic step that survives a crash.
 //!
 //! **How:** the new content goes to a temporary file in the same folder, gets the old file's owner,
-//! mode and attributes, and is synced: so far it is staged. Placed, it takes the name, and the
-//! folder is synced. What was expected is checked before anything is made and again right before
-//! it takes the name, under a lock of the folder that every haft takes for that instant. Where a state is expected, the two files exchange
-//! their names, so that what another program put there in the last microsecond comes out and is
-//! put back; where nothing is expected, the rename itself refuses a taken name. File systems
-//! without an exchange get a plain rename.
+//! mode and attributes, and is synced: now it is staged. When placed, it takes the name, and the
+//! folder is synced. The expected state is checked before anything is created, and again right
+//! before the file takes the name. The second check holds a lock of the folder that every haft
+//! takes for that instant. If a state is expected, the two files exchange their names. So what
+//! another program put there in the last microsecond comes out and is restored. If nothing is
+//! expected, the rename itself refuses a taken name. File systems without an exchange get a plain
+//! rename.
 //!
-//! **Invariant:** the name stands for the old file, whole, or for the new one, whole; on an error
-//! nothing new is left. No link is followed: the target of a link was resolved by `locate`. What
-//! a killed process leaves is the business of `ledger` and `leftovers`.
+//! **Invariant:** the name stands for the whole old file or for the whole new one. On an error
+//! nothing new is left. No link is followed: `locate` has resolved the target of a link. `ledger`
+//! and `leftovers` handle what a killed process leaves.
 //!
-//! A file that the user may not write, or whose owner cannot be kept, is refused: a rename would
-//! work where a plain write does not, and give the file away.
+//! A file that the user may not write, or whose owner cannot be preserved, is refused. A rename
+//! would work where a plain write does not, and would change the file's owner.
 
 use std::{
     fs::File,

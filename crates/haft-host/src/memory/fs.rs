@@ -1,7 +1,7 @@
 //! [`Fs`] over a tree in memory.
 //!
-//! **Invariant:** as on a disk, what was located is a folder and a name in it; a write puts a new
-//! node under the name, so whoever reads the old one goes on reading it.
+//! **Invariant:** as on a disk, what was located is a folder and a name in it. A write puts a new
+//! node under the name, so whoever reads the old node goes on reading it.
 
 use std::{
     collections::{BTreeMap, VecDeque},

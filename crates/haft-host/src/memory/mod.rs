@@ -1,7 +1,7 @@
-//! A host that is nothing but memory: for tests, for kept outputs, for tools without a disk.
+//! A host in memory: for tests, for stored outputs, for tools without a disk.
 //!
-//! **Invariant:** it answers as a disk would, links, stamps and refusals included; only rights are
-//! not checked, and its clock counts changes instead of time. It runs no programs.
+//! **Invariant:** it answers as a disk would, links, stamps and errors included. Only permissions
+//! are not checked, and its clock counts changes instead of time. It runs no programs.
 
 mod fs;
 mod tree;
@@ -18,7 +18,7 @@ use haft_types::{EntryKind, Follow, HostPath, PathError, Style};
 use self::tree::{Content, Tree};
 use crate::{Caps, Fs, Host, Search, Shell, fault::refuse};
 
-/// A method of [`Fs`] that can be told to fail.
+/// A method of [`Fs`] that can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FsOp {
     /// [`Fs::locate`] and [`Fs::child`].
@@ -75,7 +75,7 @@ impl Memory {
         Self::with_style(Style::Posix)
     }
 
-    /// An empty host in a style, with its home and temporary folders.
+    /// An empty host in a given path style, with its home and temporary folders.
     pub fn with_style(style: Style) -> Self {
         let root = HostPath::root(style);
         let folder = |name: &str| root.join(name).unwrap_or_else(|_| root.clone());
@@ -92,7 +92,7 @@ impl Memory {
         host
     }
 
-    /// A host in the posix style that holds these files; folders above are made.
+    /// A host in the posix style that holds these files; parent folders are created.
     ///
     /// # Errors
     /// When a path is not absolute, or leads through a file.
@@ -106,7 +106,7 @@ impl Memory {
         Ok(host)
     }
 
-    /// Puts a file in place of what is at the path; folders above are made.
+    /// Puts a file in place of what is at the path; parent folders are created.
     ///
     /// # Errors
     /// When the path is not absolute, or leads through a file.
@@ -114,7 +114,7 @@ impl Memory {
         self.put(&self.path(path)?, Content::File(data.into()), 0o644)
     }
 
-    /// Makes a folder with those above it; one that is there is left as it is.
+    /// Creates a folder and its parents; an existing folder is left as it is.
     ///
     /// # Errors
     /// When the path is not absolute, or leads through a file.
@@ -160,7 +160,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Sets the permission bits of what is at the path; they are kept and shown, never checked.
+    /// Sets the permission bits of what is at the path. They are stored and shown, never checked.
     ///
     /// # Errors
     /// When nothing is there or the path is not absolute.
@@ -174,7 +174,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The content of a file, links followed; none for anything else.
+    /// The content of a file, links followed; `None` for anything else.
     pub fn content(&self, path: &str) -> Option<Bytes> {
         let tree = self.tree();
         let id = fs::look(&tree, &self.path(path).ok()?, Follow::Yes).ok()?.node?;
@@ -184,13 +184,13 @@ impl Memory {
         }
     }
 
-    /// Makes the next call of a method fail; several wait in line.
+    /// Makes the next call of a method fail; several faults are queued.
     pub fn fail_next(&self, op: FsOp, error: io::Error) {
         let mut faults = self.core.faults.lock().unwrap_or_else(PoisonError::into_inner);
         faults.entry(op).or_default().push_back(Some(error));
     }
 
-    /// Makes a call of a method fail after this many that work.
+    /// Makes a call of a method fail after this many successful calls.
     pub fn fail_after(&self, op: FsOp, calls: usize, error: io::Error) {
         let mut faults = self.core.faults.lock().unwrap_or_else(PoisonError::into_inner);
         let line = faults.entry(op).or_default();

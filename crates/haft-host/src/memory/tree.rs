@@ -1,7 +1,7 @@
 //! The files of a memory host as plain data.
 //!
-//! **Invariant:** every id that a folder names has a node, and the names of a node are counted; a
-//! node goes with its last name. It knows neither paths that are written nor futures.
+//! **Invariant:** every id that a folder names has a node, and the names of a node are counted. A
+//! node is removed with its last name. This module knows neither written paths nor futures.
 
 use std::collections::{BTreeMap, HashMap};
 

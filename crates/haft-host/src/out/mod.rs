@@ -1,8 +1,9 @@
-//! Where whole outputs are kept: `out://CALL`.
+//! Stores whole outputs of calls, readable as `out://CALL`.
 //!
-//! **Invariant:** a call's output is one file named by its id, as the program wrote it, in a folder of
-//! our own (0700, files 0600) or in memory; [`text`] shows it clean; an id that is no plain name is refused. All outputs of a session together
-//! stay under one cap: the oldest go for newer ones, which is noted, and what does not fit all the same is
+//! **Invariant:** a call's output is one file named by its id, with the bytes that the program
+//! wrote. It lies in a private folder of haft's (0700, files 0600) or in memory; [`text`] shows it
+//! clean. An id that is not a plain file name is refused. All outputs of a session share one cap.
+//! The oldest are evicted for newer ones, and each eviction is recorded. What still does not fit is
 //! refused with a reason, never cut silently.
 
 use std::{
@@ -29,7 +30,7 @@ mod text;
 /// Bytes that are copied at once when an output is joined.
 const STEP: usize = 1024 * 1024;
 
-/// The kept outputs of a session; clones share them.
+/// The stored outputs of a session; clones share them.
 #[derive(Clone, Debug)]
 pub struct Outs {
     shared: Arc<Shared>,
@@ -51,16 +52,16 @@ enum Place {
 }
 
 impl Outs {
-    /// Outputs in a folder of this machine, which is made at the first use.
+    /// Outputs in a folder of this machine, which is created at the first use.
     ///
-    /// `base` is absolute and belongs to haft alone; `cap` is the most bytes of all outputs
+    /// `base` is absolute and belongs to haft alone. `cap` is the most bytes of all outputs
     /// together, those of an earlier run in the same folder included.
     pub fn in_folder(base: impl Into<PathBuf>, cap: u64) -> Self {
         let (base, host) = (base.into(), Arc::new(Local::new()));
         Self::new(Place::Folder { base, host, ready: std::sync::Once::new() }, cap)
     }
 
-    /// Outputs in memory, at most `cap` bytes of all together.
+    /// Outputs in memory, at most `cap` bytes altogether.
     pub fn in_memory(cap: u64) -> Self {
         let root = HostPath::root(Style::Posix);
         let base = root.join("out").unwrap_or(root);
@@ -73,12 +74,12 @@ impl Outs {
         Self { shared: Arc::new(Shared { place, cap, used, views, room }) }
     }
 
-    /// Begins the output of a call, in place of an earlier one of the same id.
+    /// Begins the output of a call, in place of an earlier one with the same id.
     ///
-    /// Nothing is made before the first byte is written.
+    /// Nothing is created before the first byte is written.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] when the id is no plain name.
+    /// [`io::ErrorKind::InvalidInput`] if the id is not a plain file name.
     pub fn create(&self, call: &CallId) -> io::Result<OutWriter> {
         checked(call)?;
         let shared = Arc::clone(&self.shared);
@@ -95,11 +96,11 @@ impl Outs {
         Ok(OutWriter { shared, pin, call: call.clone(), store, start_len: 0, round_len: 0 })
     }
 
-    /// Keeps a whole output. Waits for the disk: call it where that holds nobody up.
+    /// Stores a whole output. It waits for the disk: call it where blocking is allowed.
     ///
     /// # Errors
-    /// When the id is no plain name, the session's cap is reached, or the disk fails; then nothing
-    /// of it is kept.
+    /// If the id is not a plain file name, the session's cap is reached, or the disk fails. Then
+    /// nothing of it is stored.
     pub fn put(&self, call: &CallId, bytes: &[u8]) -> io::Result<()> {
         let mut out = self.create(call)?;
         let written = out.append(bytes);
@@ -110,7 +111,7 @@ impl Outs {
         written
     }
 
-    /// Where the output of a call is read: a host and the path on it; none where none is kept.
+    /// Where the output of a call can be read: a host and the path on it. `None` if none is stored.
     pub fn open(&self, call: &CallId) -> Option<(Arc<dyn Host>, HostPath)> {
         checked(call).ok()?;
         match &self.shared.place {
@@ -129,7 +130,7 @@ impl Outs {
         }
     }
 
-    /// The folder, as children find it in `$HAFT_OUT`; none for outputs in memory.
+    /// The folder, which child processes find in `$HAFT_OUT`; `None` for outputs in memory.
     pub fn folder(&self) -> Option<&Path> {
         match &self.shared.place {
             Place::Folder { base, .. } => Some(base),
@@ -239,7 +240,7 @@ enum Store {
     Memory { start: Vec<u8>, round: Vec<u8> },
 }
 
-/// Takes the output of one call; for a [`Spool`](crate::Spool). Its methods wait for the disk.
+/// Writes the output of one call, for a [`Spool`](crate::Spool). Its methods wait for the disk.
 #[derive(Debug)]
 pub struct OutWriter {
     shared: Arc<Shared>,
@@ -251,7 +252,7 @@ pub struct OutWriter {
 }
 
 impl OutWriter {
-    /// Whose output it is.
+    /// The call that the output belongs to.
     pub const fn call(&self) -> &CallId {
         &self.call
     }

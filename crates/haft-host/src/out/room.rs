@@ -1,7 +1,8 @@
-//! Room for kept outputs: how much a call that begins may keep, and which outputs go for newer ones.
+//! Space for stored outputs: how much a new call may store, and which outputs are evicted for it.
 //!
-//! **Invariant:** what is being written is never removed, nor one of which a clean text is being made;
-//! of the others the oldest go first, and only where that gives enough room. What went is noted.
+//! **Invariant:** an output that is being written is never removed, nor one whose clean text is
+//! being created. Of the others the oldest go first, and only if that frees enough space. Each
+//! eviction is recorded.
 //!
 //! **Does not know:** other sessions, and what a conversation still points to.
 
@@ -72,7 +73,7 @@ impl Drop for Pin {
 }
 
 impl Outs {
-    /// What became of an output that was kept; none where it is there, or never was.
+    /// The eviction of a stored output; `None` if the output exists, or never existed.
     pub fn evicted(&self, call: &CallId) -> Option<Evicted> {
         if checked(call).is_err() || self.open(call).is_some() {
             return None;

@@ -1,9 +1,10 @@
-//! A kept output as clean text.
+//! Shows a stored output as clean text.
 //!
-//! **Invariant:** what is kept stays as the program wrote it. Who reads it gets text without control
-//! sequences and with its progress collapsed: the file itself where it is such text already, as most
-//! is, else a second file that is made of it once and lies beside it. Memory is fixed; the second
-//! files count for the cap of the session and make room for whatever else is to be kept.
+//! **Invariant:** the stored output stays as the program wrote it. Readers get text without control
+//! sequences and with its progress output collapsed. Most outputs are clean already: then this is
+//! the file itself. Otherwise it is a second file beside it, which is created once. Memory is
+//! bounded. The second files count towards the cap of the session, and are removed when other
+//! outputs need space.
 
 use std::{
     collections::HashMap,
@@ -53,11 +54,11 @@ impl Views {
 }
 
 impl Outs {
-    /// Where the output of a call is read as clean text: a host and the path on it; none where none
-    /// is kept.
+    /// Where the output of a call can be read as clean text: a host and the path on it. `None` if
+    /// none is stored.
     ///
     /// # Errors
-    /// When it cannot be read, or its clean text does not fit into what the session may keep.
+    /// If it cannot be read, or its clean text does not fit into the session's cap.
     pub async fn text(&self, call: &CallId) -> io::Result<Option<(Arc<dyn Host>, HostPath)>> {
         let (shared, call) = (Arc::clone(&self.shared), call.clone());
         let found = tokio::task::spawn_blocking(move || shared.text(&call)).await;

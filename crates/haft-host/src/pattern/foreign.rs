@@ -1,7 +1,8 @@
-//! Whether a pattern names characters outside ASCII, as it is written.
+//! Whether a pattern, as it is written, names characters outside ASCII.
 //!
-//! **Invariant:** what stands for others as well, such as `.`, `\w` or `[^a]`, names none. Literals,
-//! escapes, ranges and properties name what they are written with. It knows no file.
+//! **Invariant:** a wildcard or class that only includes such characters, such as `.`, `\w` or
+//! `[^a]`, names none. Literals, escapes, ranges and properties name what they are written with.
+//! This module knows no file.
 
 use regex_syntax::ast::{self, Ast, ClassSetItem, Visitor};
 

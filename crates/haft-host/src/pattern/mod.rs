@@ -1,7 +1,7 @@
-//! Which patterns are searched for, and what is said of the others.
+//! Which search patterns are accepted, and the error messages for the others.
 //!
-//! **Invariant:** a refusal names the piece that is at fault and what to write instead. It
-//! compiles nothing and knows no file.
+//! **Invariant:** an error names the part of the pattern that is at fault, and what to write
+//! instead. This module compiles nothing and knows no file.
 
 use grep_regex::ErrorKind;
 use regex_syntax::{

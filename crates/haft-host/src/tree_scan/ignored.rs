@@ -1,7 +1,7 @@
-//! What a survey knows of what git ignores, beside the nodes of it.
+//! What a tree scan knows of files that git ignores, beside its nodes.
 //!
-//! **Invariant:** a name is covered, and has a node, or it is counted. That nothing stood at a path
-//! is only said where all names of its folder were covered.
+//! **Invariant:** a name is either covered, and has a node, or it is counted. A path is reported to
+//! have been empty only if all names of its folder were covered.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,42 +12,42 @@ use haft_types::HostPath;
 
 use super::{Stamp, TreeScan};
 
-/// What was found of what git ignores, but for folders that tools rebuild.
+/// What was found of the files that git ignores, except in folders that tools rebuild.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IgnoredTree {
-    /// The folders that were looked into.
+    /// The folders that were scanned.
     pub folders: HashMap<HostPath, Arc<IgnoredFolder>>,
-    /// How many files are in each topmost one.
+    /// Number of files in each topmost ignored folder.
     pub counts: HashMap<HostPath, FileCount>,
-    /// How many ignored files are right inside of folders that git does not ignore; only where they
+    /// Number of ignored files directly in folders that git does not ignore. Filled only if they
     /// are too many to be known by name.
     pub loose: HashMap<HostPath, u64>,
-    /// What rules hide, whoever ignores it, with the state of what is no folder.
+    /// Paths that rules hide, ignored or not; each with its stamp if it is not a folder.
     pub hidden: HashMap<HostPath, Option<Stamp>>,
-    /// How many files and links have a node.
+    /// Number of files and links that have a node.
     pub files: usize,
-    /// How many bytes the copies of them take.
+    /// Total size of their copies, in bytes.
     pub bytes: u64,
-    /// True where some of it went, and the next look may cover what this one did not.
+    /// True if some of it was removed, so the next scan may cover what this one did not.
     pub has_room: bool,
 }
 
 /// A folder that git ignores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IgnoredFolder {
-    /// Its state before it was listed.
+    /// Its stamp before it was listed.
     pub stamp: Stamp,
     /// True where a later change might leave the same stamp.
     pub is_fresh: bool,
-    /// How many files and links are right inside of it.
+    /// Number of files and links directly in it.
     pub files: u64,
-    /// The names of those that have a node.
+    /// Names of those that have a node.
     pub covered: Vec<Box<[u8]>>,
-    /// The names of the folders in it that may be looked into.
+    /// Names of its subfolders that may be scanned.
     pub folders: Vec<Box<[u8]>>,
-    /// The names of what is not looked into: `.git`, and what tools rebuild.
+    /// Names of entries that are not scanned: `.git`, and what tools rebuild.
     pub passed: Vec<Box<[u8]>>,
-    /// The names that rules hide.
+    /// Names that rules hide.
     pub hidden: Vec<Box<[u8]>>,
 }
 
@@ -58,24 +58,24 @@ impl IgnoredFolder {
     }
 }
 
-/// How many files and links are in a topmost folder that git ignores.
+/// Number of files and links in a topmost folder that git ignores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileCount {
-    /// Right inside of it.
+    /// Directly in it.
     pub own: u64,
-    /// In all of it; none where that was too much to count.
+    /// In its whole tree; `None` if that was too much to count.
     pub whole: Option<u64>,
 }
 
 impl TreeScan {
-    /// Reports whether what stands at a path was looked at although git ignores it.
+    /// Reports whether a path was scanned although git ignores it.
     pub fn covers_ignored(&self, path: &HostPath) -> bool {
         let is_passed = |passed: &HashSet<HostPath>| passed.contains(path);
         path.parent().is_some_and(|parent| self.ignored_tree.folders.contains_key(&parent))
             || self.passed.as_ref().is_some_and(is_passed)
     }
 
-    /// Reports whether it is known that nothing which git ignores stood at a path that has no node.
+    /// Reports whether a path without a node is known to have had no ignored file.
     pub fn lacked_ignored(&self, path: &HostPath) -> bool {
         let tree = &self.ignored_tree;
         let Some(passed) = &self.passed else { return false };

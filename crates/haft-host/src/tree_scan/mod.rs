@@ -1,9 +1,9 @@
-//! The state of everything below some folders, taken before and after what no host sees.
+//! The state of whole folder trees, scanned before and after changes that no host sees.
 //!
-//! **Invariant:** what is told of a path is what stood there at one moment between begin and end of
-//! the survey; a file whose stamp could not tell a change from no change is read again the next
-//! time. No link is followed. `.git` is left out, and so are folders that git ignores and tools
-//! rebuild; of all else that it ignores as much is looked at as the limits say.
+//! **Invariant:** what is reported of a path is what was there at one moment between the start and
+//! the end of the scan. A file whose stamp could not tell a change from no change is read again by
+//! the next scan. No link is followed. `.git` is left out, and so are ignored folders that tools
+//! rebuild. Of all else that git ignores, as much is scanned as the limits allow.
 
 mod ignored;
 
@@ -26,55 +26,55 @@ use crate::{
     walk::{IGNORE_FILES, Rules, Verdict},
 };
 
-/// What stands at one path.
+/// The state of one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// What it is; a link is a link.
+    /// Its kind; a link is reported as a link.
     pub kind: EntryKind,
-    /// Its state.
+    /// Its stamp.
     pub stamp: Stamp,
-    /// Owner, permissions, and of a file its attributes.
+    /// Owner and permissions; for a file also its attributes.
     pub rights: Rights,
-    /// What it holds.
+    /// Its content.
     pub content: Content,
-    /// True where it changed so short before it was looked at that a later change might leave the
-    /// same stamp.
+    /// True if it changed so shortly before it was scanned that a later change might leave the same
+    /// stamp.
     pub is_fresh: bool,
 }
 
-/// What a file or a link holds.
+/// The content of a file or a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content {
-    /// Neither file nor link: nothing.
+    /// Neither file nor link: no content.
     Nothing,
-    /// A file of which a copy is kept.
+    /// A file of which a copy is stored.
     Kept {
         /// Its hash.
         hash: Hash,
-        /// Where the copy begins.
+        /// Offset at which the copy begins.
         at: u64,
         /// Its size in bytes.
         len: u64,
     },
-    /// A file for whose copy there was no room, by its hash.
+    /// A file for whose copy there was no space, by its hash.
     NoRoom(Hash),
     /// A file that holds what git has; it was not read. See [`Objects`].
     Git {
-        /// The name of that.
+        /// Its git id.
         id: GitId,
         /// Its size in bytes.
         len: u64,
     },
-    /// A file that is bigger than those that are read.
+    /// A file that exceeds the size limit for reading.
     Big,
     /// A file that could not be read.
     Unread,
-    /// Where a link points, as written in it.
+    /// The target of a link, as written in it.
     Link(Vec<u8>),
 }
 
 impl Node {
-    /// What git calls what a file holds that was not read, with its size in bytes.
+    /// The git id of the content of a file that was not read, with its size in bytes.
     pub const fn of_git(&self) -> Option<(GitId, u64)> {
         match self.content {
             Content::Git { id, len } => Some((id, len)),
@@ -83,7 +83,7 @@ impl Node {
     }
 }
 
-/// What git calls the content of a file: a SHA-1 hash, written as 40 lower-case hexadecimal digits.
+/// A git object id of file content: a SHA-1 hash, written as 40 lower-case hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GitId(pub [u8; 20]);
 
@@ -109,8 +109,8 @@ impl<'de> Deserialize<'de> for GitId {
     }
 }
 
-/// Where git has what files held that were not read. It can be had for as long as somebody holds
-/// this, whatever becomes of the repository.
+/// The git packs that hold the content of files that were not read. The content is available for as
+/// long as somebody holds this, whatever becomes of the repository.
 #[derive(Clone, Default)]
 pub struct Objects(pub(crate) Vec<Arc<Pack>>);
 
@@ -119,13 +119,12 @@ impl Objects {
         self.0.is_empty()
     }
 
-    /// Adds what others hold.
+    /// Adds the packs of `others`.
     pub fn add(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// What reads from these, and from others that may have it where these do not. It waits for the
-    /// disk.
+    /// A reader of these packs, and of `others` for what these do not have. It waits for the disk.
     pub fn reader(&self, others: &Self) -> GitReader {
         GitReader::of(self.0.iter().chain(&others.0))
     }
@@ -146,38 +145,39 @@ impl PartialEq for Objects {
 
 impl Eq for Objects {}
 
-/// What was found below some folders.
+/// The result of scanning some folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeScan {
-    /// When it began, in nanoseconds since the Unix epoch.
+    /// When the scan began, in nanoseconds since the Unix epoch.
     pub began: i128,
-    /// The files, links and folders that stand there, the folders themselves left out.
+    /// The files, links and folders that were found, without the scanned folders themselves.
     pub nodes: HashMap<HostPath, Arc<Node>>,
-    /// The folders themselves.
+    /// The scanned folders themselves.
     pub roots: Vec<HostPath>,
-    /// The ignore files that counted, by their paths.
+    /// The contents of the ignore files that counted, by path.
     pub rules: HashMap<HostPath, Arc<[u8]>>,
-    /// What is among them for it was named, now or before.
+    /// The nodes that were scanned because they were named, now or before.
     pub named: HashSet<HostPath>,
-    /// What the walk of what git does not ignore passed over, and what in that was passed over again:
-    /// `.git`, what tools rebuild, what cannot be listed; none where there are too many folders.
+    /// What the walk of files that git does not ignore skipped, and what was skipped again within
+    /// that: `.git`, what tools rebuild, what cannot be listed. `None` if there are too many
+    /// folders.
     pub passed: Option<HashSet<HostPath>>,
-    /// What is known of what git ignores.
+    /// What is known of files that git ignores.
     pub ignored_tree: IgnoredTree,
-    /// Of each `.git` the state of what a command of git changes.
+    /// For each `.git`, the stamps of what a git command changes.
     pub repositories: HashMap<HostPath, Vec<Option<Stamp>>>,
-    /// The lists of what git keeps track of, by the folders of their repositories.
+    /// The stamps of git's indexes, by the folders of their repositories.
     pub indexes: HashMap<HostPath, Stamp>,
-    /// What these lists hold, without the states of the files, which git brings up to date by itself.
+    /// Hashes of these indexes, without the file states, which git refreshes by itself.
     pub listed: HashMap<HostPath, Hash>,
     /// Pipes, sockets and devices.
     pub others: HashSet<HostPath>,
-    /// Where that is what files hold which were not read.
+    /// The packs with the content of files that were not read.
     pub objects: Objects,
 }
 
 impl TreeScan {
-    /// Reports whether an ignore file kept a path out of it.
+    /// Reports whether an ignore file excluded a path from the scan.
     pub fn ignored(&self, path: &HostPath, is_folder: bool) -> bool {
         let Some(root) = self.roots.iter().find(|root| path.is_within(root)) else { return false };
         let mut rules = Rules::git();
@@ -205,89 +205,92 @@ impl TreeScan {
     }
 }
 
-/// What a survey may look at and keep.
+/// Limits of a tree scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SurveyLimits {
     /// Most files and links, and most folders.
     pub files: usize,
-    /// Most bytes of a file that is read.
+    /// Largest file that is read, in bytes.
     pub file_bytes: u64,
-    /// How long it may take.
+    /// How long the scan may take.
     pub within: Duration,
-    /// Most files, and most folders, that git ignores and that are looked at.
+    /// Most scanned files, and most scanned folders, that git ignores.
     pub ignored_files: usize,
-    /// Most bytes of the copies of them.
+    /// Most bytes of the copies of ignored files.
     pub ignored_bytes: u64,
 }
 
-/// What is looked at although git ignores it, as far as it is no folder.
+/// Paths that are scanned although git ignores them, unless they are folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtraPaths {
-    /// These paths, whether something is there or not.
+    /// These paths, whether something exists there or not.
     pub paths: Vec<HostPath>,
-    /// What stands right inside of these folders, where it is little.
+    /// The entries directly in these folders, if they are few.
     pub folders: Vec<HostPath>,
 }
 
-/// Why there is no survey.
+/// Why a tree scan failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
-    /// There are more files, or more folders, than it may look at.
+    /// There are more files, or more folders, than the limit.
     #[error("there are more than {0} files")]
     TooMany(usize),
-    /// It took longer than it may.
+    /// It took longer than the limit.
     #[error("looking at the files takes longer than {0:?}")]
     TooLong(Duration),
     /// It was cancelled.
     #[error("cancelled")]
     Stopped,
-    /// A folder that it begins at cannot be listed.
+    /// A folder at which it begins cannot be listed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Copies of what files held, for as long as somebody holds this.
+/// Copies of file contents, available for as long as somebody holds this.
 pub trait Copies: Send + Sync {
-    /// Keeps a copy, and says where it begins; none where there is no room for it.
+    /// Stores a copy, and returns its offset; `None` if there is no space for it.
     fn add(&self, content: &[u8]) -> Option<u64>;
 
-    /// Gives a copy back.
+    /// Returns a stored copy.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     fn get(&self, at: u64, len: u64) -> io::Result<Bytes>;
 
-    /// How many bytes were added.
+    /// Number of bytes that were added.
     fn used(&self) -> u64;
 
-    /// Puts down what another process may find beside the copies where this one is killed: behind
-    /// what was put down before, or `anew`, in place of it. In memory it is found by nobody.
+    /// Persists a record that another process can find beside the copies if this one is killed. It
+    /// is appended to the earlier records or, if `anew` is true, replaces them. In memory nobody
+    /// can find it.
     ///
     /// # Errors
-    /// When it cannot be written; part of it may be there then.
+    /// If it cannot be written; part of it may be there then.
     fn put_down(&self, _text: &[u8], _anew: bool) -> io::Result<()> {
         Ok(())
     }
 
-    /// Puts down that the process lives.
+    /// Records that the process is alive.
     fn lives(&self) {}
 
-    /// Has them stay when the last one lets go, for another process to find: a command was given up.
+    /// Retains the copies after the last holder is gone, for another process to find: a command was
+    /// aborted.
     fn stay(&self) {}
 }
 
-/// When something came into being.
+/// When a file or folder was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreationTime {
     /// In nanoseconds since the Unix epoch.
     pub at: i128,
-    /// How many names it has now; more than one may stand elsewhere. A folder has one.
+    /// Number of names (hard links) it has now; if more than one, some may be elsewhere. A folder
+    /// has one.
     pub names: u64,
 }
 
 impl CreationTime {
-    /// Reports whether that was before a moment, in nanoseconds since the Unix epoch, for sure: the
-    /// times of a disk are those of the last tick.
+    /// Reports whether that was certainly before a moment, in nanoseconds since the Unix epoch. The
+    /// times of a disk are those of the last clock tick.
     pub const fn is_before(&self, moment: i128) -> bool {
         self.at < moment - tick(self.at)
     }
@@ -302,26 +305,27 @@ pub(crate) const fn tick(time: i128) -> i128 {
     if time.rem_euclid(SECOND) == 0 { 2 * SECOND } else { SECOND / 50 }
 }
 
-/// What is made anew at a path where nothing is.
+/// What is created at a path where nothing is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewEntry {
     /// A folder.
     Folder,
-    /// A link that points there.
+    /// A link with this target.
     Link(Vec<u8>),
 }
 
-/// Looks at whole trees, and restores what is no file in them.
+/// Scans whole trees, and restores entries in them that are not files.
 pub trait TreeScanner: Send + Sync {
-    /// Looks at everything below some folders, and at what is named there. A file that `known` has with
-    /// the same stamp is not read, nor one that stands as git has it; of any other a copy is kept. What
-    /// `known` has is looked at again, whatever ignores it. A folder that is gone holds nothing.
+    /// Scans everything below some folders, and the extra paths there. A file that `known` has with
+    /// the same stamp is not read, nor one that is unchanged since git recorded it. Of any other
+    /// file a copy is stored. What `known` has is scanned again, even if it is ignored. A folder
+    /// that is gone holds nothing.
     ///
     /// # Errors
     /// See [`SurveyError`].
     ///
     /// # Cancel safety
-    /// A dropped future ends at its next look at the stop token of the walk.
+    /// A dropped future ends when it next checks the stop token of the walk.
     fn survey<'a>(
         &'a self,
         roots: &'a [Located],
@@ -331,35 +335,35 @@ pub trait TreeScanner: Send + Sync {
         of: (Walk, &'a ExtraPaths),
     ) -> BoxFuture<'a, Result<TreeScan, SurveyError>>;
 
-    /// Reports whether what is made from now on has a later time than this moment, in nanoseconds since
-    /// the Unix epoch: times of files are those of the last tick of a clock.
+    /// Reports whether whatever is created from now on has a later time than this moment, in
+    /// nanoseconds since the Unix epoch. File times are those of the last clock tick.
     fn is_past(&self, _moment: i128) -> bool {
         true
     }
 
-    /// When what stands at a path came into being; none where nothing is there or the disk does not
-    /// know.
+    /// When what is at a path was created; `None` if nothing is there or the disk does not record
+    /// it.
     fn born(&self, path: &HostPath) -> Option<CreationTime>;
 
-    /// Reports whether nothing is at a path, for sure.
+    /// Reports whether it is certain that nothing is at a path.
     fn is_gone(&self, path: &HostPath) -> bool;
 
-    /// Makes a folder or a link where nothing is.
+    /// Creates a folder or a link where nothing is.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when something is there; otherwise the cause.
+    /// [`io::ErrorKind::AlreadyExists`] if something is there; otherwise the cause.
     fn make<'a>(&'a self, at: &'a Located, made: NewEntry) -> BoxFuture<'a, io::Result<()>>;
 
-    /// Where a located link points, as written in it.
+    /// The target of a located link, as written in it.
     ///
     /// # Errors
-    /// When it is no link any more.
+    /// If it is not a link any more.
     fn target<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Vec<u8>>>;
 
-    /// Gives a located folder, or a file, these permissions and, where that may be, this owner.
+    /// Gives a located folder or file these permissions and, if permitted, this owner.
     ///
     /// # Errors
-    /// When it is none any more, or may not be changed.
+    /// If it is neither any more, or may not be changed.
     fn give<'a>(&'a self, folder: &'a Located, rights: &'a Rights)
     -> BoxFuture<'a, io::Result<()>>;
 }

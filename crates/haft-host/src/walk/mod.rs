@@ -1,11 +1,11 @@
-//! A walk over folders without any input or output of its own, for every kind of host.
+//! Walks folder trees without doing any input or output itself, for every kind of host.
 //!
-//! Whoever drives it asks for the [`next`](Walker::next) step, does what it says on its host, and
-//! answers. So order, ignore rules, the filter and the counts are the same everywhere.
+//! The driver asks for the [`next`](Walker::next) step, performs it on its host, and answers. So
+//! order, ignore rules, the filter and the counts are the same on every host.
 //!
-//! **Invariant:** nothing is opened, listed or read that the filter has not allowed before; entries
-//! come folder by folder in the order of the bytes of their names. It holds one open folder for
-//! each level that it is deep, at most [`DEPTH_LIMIT`].
+//! **Invariant:** nothing is opened, listed or read before the filter has allowed it. Entries come
+//! folder by folder, in byte order of their names. The walk holds one open folder for each level of
+//! depth, at most [`DEPTH_LIMIT`].
 
 mod rules;
 

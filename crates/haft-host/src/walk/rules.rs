@@ -1,11 +1,12 @@
-//! What a walk leaves out: globs, types, hidden names and ignore files, judged as ripgrep does.
+//! What a walk leaves out: globs, types, hidden names and ignore files, with ripgrep's semantics.
 //!
 //! **Invariant:** the order of precedence is ripgrep's: globs of the query, `.rgignore`, `.ignore`,
-//! `.gitignore`, `.git/info/exclude`, the user's global excludes, types, hidden names; inside one
-//! sort the nearest folder wins. It reads nothing: contents of ignore files are handed in.
+//! `.gitignore`, `.git/info/exclude`, the user's global excludes, types, hidden names. Within one
+//! kind, the nearest folder wins. This module reads nothing: the caller passes in the contents of
+//! ignore files.
 //!
-//! Where it differs from ripgrep: an ignore file that is a link is not read (git does not read it
-//! either), and only the first [`IGNORE_LIMIT`] bytes of one count.
+//! It differs from ripgrep in two points. An ignore file that is a symbolic link is not read (git
+//! does not read it either). Only the first [`IGNORE_LIMIT`] bytes of an ignore file count.
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 

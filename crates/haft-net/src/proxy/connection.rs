@@ -1,7 +1,7 @@
-//! One connection of a client: whose it is, what it may reach, when it is over.
+//! One connection of a client: its owner, what it may reach, and when it is closed.
 //!
-//! **Invariant:** a connection belongs to one command, the first whose password it shows, and is
-//! over when that command ends, when nothing has gone over it for long, or when it has shown no
+//! **Invariant:** a connection belongs to one command, the first whose password it presents. It is
+//! closed when that command ends, when nothing was transferred for long, or when it presented no
 //! password in time.
 
 use std::{

@@ -1,9 +1,9 @@
-//! What lets a command through the proxy: a password, the hosts that it is good for, and what was
+//! What lets a command through the proxy: a password, the hosts that it is valid for, and what was
 //! refused to it.
 //!
-//! **Invariant:** a password is random, compared in constant time, and good until its [`Pass`] is
-//! dropped; it is shown by [`Pass::url`] and [`Pass::variables`] and nowhere else. What is kept of
-//! refusals is bounded.
+//! **Invariant:** a password is random, compared in constant time, and valid until its [`Pass`] is
+//! dropped. It is shown by [`Pass::url`] and [`Pass::variables`] and nowhere else. The stored
+//! refusals are bounded.
 
 use std::{
     collections::HashMap,

@@ -1,8 +1,8 @@
-//! What mode accept-edits lets a command do beside writing one file: to remove, move and copy files of
-//! the workspace that it names.
+//! What mode accept-edits lets a command do besides writing one file: remove, move and copy files
+//! of the workspace that it names.
 //!
-//! **Invariant:** no folder is removed with what is in it, nothing outside of the workspace or protected
-//! changes, and of what a pattern finds no name can be a protected one.
+//! **Invariant:** no folder is removed with its content. Nothing outside the workspace and nothing
+//! protected changes. No name that a pattern matches can be a protected one.
 
 use haft_shell::{ANY, FOUND, ONE, SOME};
 use haft_types::{Access, HostPath, Mode, Target};

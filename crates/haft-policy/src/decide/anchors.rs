@@ -1,4 +1,4 @@
-//! Where the patterns of rules start.
+//! The folders that the patterns of rules start from.
 
 use haft_types::HostPath;
 

@@ -1,9 +1,9 @@
-//! Commands of every day that go on without a question once it was looked up that they do no more
-//! than they say: staging, formatting, removing what tools rebuild or undo brings back, and telling
-//! who listens.
+//! Everyday commands that go on without a question once a lookup showed that they do no more than
+//! they say: staging, formatting, removing what tools rebuild or undo restores, and listing open
+//! sockets.
 //!
-//! **Invariant:** a chore counts only with a fact in the plan that it was looked up. Denials,
-//! explicit questions and protected places were looked at before. No rule about paths may name what
+//! **Invariant:** a chore counts only if the plan holds the fact that it was looked up. Denials,
+//! explicit questions and protected places were checked before. No rule about paths may name what
 //! it could touch. No command before it makes anything that was not looked up.
 //!
 //! **Does not know:** disks: [`Chore`] says what has to be looked up there.

@@ -1,10 +1,10 @@
-//! Commands with what is handed on to them written out: through variables, functions, loops, `read`,
-//! `xargs` and scripts of a shell.
+//! Writes commands out with the values that are passed on to them: through variables, functions,
+//! loops, `read`, `xargs` and scripts of a shell.
 //!
-//! **Invariant:** generous: each value that a name may have is tried, whatever the order in which a
-//! script runs. It is only good for what is refused.
+//! **Invariant:** an over-approximation: each value that a name may have is tried, whatever the
+//! order in which a script runs. It is only fit for refusing commands.
 //!
-//! **Does not know:** what commands say that are no `echo` and no `printf`.
+//! **Does not know:** the output of commands other than `echo` and `printf`.
 
 use std::collections::HashMap;
 

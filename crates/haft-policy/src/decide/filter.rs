@@ -1,9 +1,9 @@
 //! What a call that was allowed as a whole still must not touch: paths and commands that a rule
-//! denies or asks about, credentials, and for changes what is protected.
+//! denies or asks about, credentials, and for changes protected places.
 //!
-//! **Invariant:** a search opens no file that reading would not have been allowed for, and a call
-//! that may do anything changes nothing that changing would have needed another question for. Both
-//! names of a file count: through the written and the real root.
+//! **Invariant:** a search opens no file that a read would not have been allowed to open. A call
+//! that may do anything changes nothing that would have needed another question to change. Both
+//! names of a file count: the one below the written root and the one below the real root.
 
 use globset::{Candidate, GlobSet, GlobSetBuilder};
 use haft_text::names::composed;

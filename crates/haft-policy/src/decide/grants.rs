@@ -1,7 +1,8 @@
-//! What a person allowed for the rest of a session: literally these calls, nothing like them.
+//! Calls that a person allowed for the rest of a session: exactly these calls, and none like them.
 //!
-//! **Invariant:** a grant holds for the same tool, agent, host and effects at the same real
-//! places; where effects alone do not say what happens, also for the same arguments and folder.
+//! **Invariant:** a grant holds for the same tool, agent, host and effects at the same real places.
+//! Where effects alone do not say what happens, the arguments and the folder have to be the same
+//! too.
 
 use std::collections::HashSet;
 

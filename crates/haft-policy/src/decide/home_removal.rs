@@ -1,7 +1,8 @@
-//! Commands that remove the whole home folder, or all that there is, or would where what they leave open
-//! is empty.
+//! Detects commands that remove the whole home folder or the whole file system. It also detects
+//! those that would, if the unknown parts of their words were empty.
 //!
-//! **Does not know:** links; in which folder a command runs, but for one that the same text goes to.
+//! **Does not know:** links. It knows the folder in which a command runs only if the same text
+//! changes to it.
 
 use haft_types::{Effect, HostPath, Target};
 

@@ -1,12 +1,12 @@
-//! The judgement itself: one call in, allow, ask or deny with its reason out.
+//! Judges one call: returns allow, ask or deny, with the reason.
 //!
-//! **Invariant:** the order is denials, plan mode, protected places, explicit questions,
-//! allowances (by place, mode or rule), and last the question. What is denied or asked early is
-//! never allowed later; only a grant of a person, and mode `dont-ask`, change a question.
+//! **Invariant:** the order is denials, plan mode, protected places, explicit questions, allowances
+//! (by place, mode or rule), and last the question. What is denied or asked early is never allowed
+//! later. Only a grant of a person, and mode `dont-ask`, change a question.
 //!
-//! **Does not know:** what a command does; until a grammar reads it, a command is its text. Nor
-//! what a call does that may do anything: it is held to the patterns by its host, through the
-//! filters of [`Policy`].
+//! **Does not know:** what a command does: until a grammar reads it, a command is its text. Nor
+//! what a call that may do anything does: its host applies the patterns, through the filters of
+//! [`Policy`].
 
 pub(crate) mod accept_edits;
 mod anchors;

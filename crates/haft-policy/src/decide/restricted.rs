@@ -1,5 +1,4 @@
-//! Commands that are asked about in every mode, whatever allows them: what they do cannot be taken
-//! back by anybody.
+//! Commands that are asked about in every mode, whatever allows them: nobody can undo what they do.
 //!
 //! **Invariant:** the list is data: the person's own settings may replace it, a project's cannot.
 

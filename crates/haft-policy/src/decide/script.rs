@@ -1,10 +1,10 @@
-//! The judgement about scripts, part by part.
+//! Judges scripts, part by part.
 //!
-//! **Invariant:** a script is allowed only where every one of its commands is: by a rule for its
-//! words, because it only looks, or because the mode allows all that it does to files. What a
-//! redirect does is never part of that.
+//! **Invariant:** a script is allowed only if every one of its commands is. A command is allowed by
+//! a rule for its words, because it is read-only, or because the mode allows everything that it
+//! does to files. What a redirect does is never part of that.
 //!
-//! **Does not know:** what denies or asks; that was looked for before, in every reading of the text.
+//! **Does not know:** what denies or asks: that is checked before, in every reading of the text.
 
 use std::collections::{HashMap, HashSet};
 

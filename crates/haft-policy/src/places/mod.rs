@@ -1,4 +1,5 @@
-//! Paths that policy knows by what they are: protected places, links, paths that are known in part.
+//! Paths that policy knows by their kind: protected places, links, and paths that are known in
+//! part.
 
 pub(crate) mod partial_path;
 pub(crate) mod planned_links;

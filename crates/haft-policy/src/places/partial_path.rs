@@ -1,7 +1,7 @@
-//! Paths of which not every character is known, and what they may be.
+//! Paths of which not every character is known, and which places they may denote.
 //!
-//! **Invariant:** where a path that a shape stands for is at a place, the shape is said to meet it;
-//! what is said to meet may turn out not to.
+//! **Invariant:** matching is conservative: if any path that a shape stands for is at a place, the
+//! shape is reported to meet it. A reported match may turn out to be none.
 //!
 //! **Does not know:** links, files.
 

@@ -1,9 +1,9 @@
-//! Other names that a script makes for paths: links, which are not there yet when it is judged.
+//! Links that a script itself makes, which do not exist yet when it is judged.
 //!
-//! **Invariant:** what is done behind a link that a script may make is judged as what is done to its
-//! target, too, wherever in the script it stands.
+//! **Invariant:** an action behind a link that a script may make is also judged as an action on the
+//! link's target, wherever in the script it stands.
 //!
-//! **Does not know:** links that are there already: who makes the plan looks for those.
+//! **Does not know:** links that exist already: whoever makes the plan looks for those.
 
 use haft_shell::{ANY, FOUND, ONE, SOME};
 use haft_types::{HostPath, Style};

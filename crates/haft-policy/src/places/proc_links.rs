@@ -1,8 +1,9 @@
-//! Links of `/proc` that lead where a process stands: into its root, its folder and what it has open.
+//! Links in `/proc` that lead to places of a process: its root, its working folder and its open
+//! files.
 //!
-//! **Invariant:** a path through one of them counts as the path that it leads to, too. What leads where
-//! another process stands may lead anywhere; of a root that is `/`, as every process has it that nobody
-//! locked in.
+//! **Invariant:** a path through one of them is also judged as the path that it leads to. Links of
+//! another process may lead anywhere. Only its root counts as `/`, as it is for every process that
+//! nobody locked into another root.
 //!
 //! **Does not know:** links of files.
 

@@ -1,7 +1,8 @@
-//! Places that ask whatever else allows them: credentials, and files that make programs run.
+//! Places that are asked about whatever else allows them: credentials, and files that make programs
+//! run.
 //!
-//! **Invariant:** names compare after folding of letter case and of what file systems ignore, by
-//! the written and by the resolved path. The tables are data; the documentation prints them.
+//! **Invariant:** names are compared after folding letter case and what file systems ignore. Both
+//! the written and the resolved path count. The tables are data; the documentation prints them.
 
 use std::{borrow::Cow, collections::HashSet, sync::LazyLock};
 

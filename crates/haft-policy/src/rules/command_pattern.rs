@@ -1,6 +1,6 @@
 //! Command patterns of rules, and the strict reading of a command's text.
 //!
-//! **Invariant:** a text is taken only when it certainly is one simple command of plain words.
+//! **Invariant:** a text is accepted only if it certainly is one simple command of plain words.
 //! Allowances use this reading; denials and questions use the generous one of `parts`.
 //!
 //! **Does not know:** what a command does.

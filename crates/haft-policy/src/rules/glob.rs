@@ -1,14 +1,14 @@
 //! Path patterns of rules: the language of `.gitignore`, anchored at four folders.
 //!
 //! `//x` is absolute, `~/x` starts at home, `/x` at the project root, all others at the working
-//! folder; a bare name matches at any depth below it. What matches a folder covers what is below.
-//! Beyond that language, `{a,b}` stands for each of its parts, as in the globs of searches.
+//! folder. A bare name matches at any depth below it. A match of a folder covers everything below
+//! it. Beyond that language, `{a,b}` stands for each of its parts, as in the globs of searches.
 //!
-//! **Invariant:** two readings of one pattern exist. The generous one, for denials and questions,
-//! also covers the folder that `x/` and `x/**` name; the strict one, for allowances, does not
-//! unless the folder is only looked at, or all of it is meant. The generous one also takes braces,
-//! classes and blanks around a pattern as the names that they may be, and compares the composed forms
-//! (NFC) of pattern and name; the strict one takes both as they are written.
+//! **Invariant:** one pattern has two readings: a generous one for denials and questions, and a
+//! strict one for allowances. The generous one also covers the folder that `x/` and `x/**` name.
+//! The strict one does not, unless the folder is only read, or all of it is meant. The generous one
+//! also takes braces, classes and blanks around a pattern as literal parts of names. It compares
+//! the composed forms (NFC) of pattern and name; the strict one takes both as they are written.
 
 use std::{borrow::Cow, sync::OnceLock};
 

@@ -1,7 +1,7 @@
 //! Whether a call is about what a condition names: the `if` of a hook.
 //!
-//! **Invariant:** only what is known leaves a condition out. What a program may do that runs others, and what
-//! cannot be read, is about every condition that is one of commands or files.
+//! **Invariant:** only known facts exclude a condition. A program that may run others, and a
+//! command that cannot be read, match every condition about commands or files.
 
 use haft_types::Target;
 

@@ -1,6 +1,7 @@
-//! Calls that a rule may be about that could not be understood.
+//! Calls that may be the subject of a rule that could not be parsed.
 //!
-//! **Invariant:** unknown means unsafe: a denial or question that nobody can read lets nothing go on.
+//! **Invariant:** unknown means unsafe: a denial or question that cannot be read lets no call go
+//! on; the call is asked about.
 
 use super::rule::Subject;
 use crate::{

@@ -1,7 +1,7 @@
-//! Rules that were understood and still do nothing: about nothing, or behind a denial.
+//! Finds rules that were understood and still have no effect: they match nothing, or a stricter
+//! rule covers them.
 //!
-//! **Invariant:** what is said here is certain as far as it is said: a rule that may do something is
-//! never named.
+//! **Invariant:** what is reported is certain: a rule that may have an effect is never named.
 
 use std::{cell::Cell, collections::HashMap};
 

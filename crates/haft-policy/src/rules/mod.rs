@@ -1,4 +1,5 @@
-//! Rules as people write them: how they are read, what their patterns match, and what is wrong with them.
+//! Rules as people write them: how they are parsed, what their patterns match, and what is wrong
+//! with them.
 
 pub(crate) mod command_pattern;
 pub(crate) mod glob;

@@ -1,7 +1,7 @@
-//! Patterns beside words of which not all are known: those with the marks of the lexer.
+//! Matches patterns against words that are known only in part: those with the marks of the lexer.
 //!
-//! **Invariant:** where one of the texts that the words may become is one that the pattern takes, it may
-//! take them; it may be said so of more.
+//! **Invariant:** matching is conservative: if any text that the words may become matches the
+//! pattern, a match is reported. Matches that turn out to be none may be reported too.
 //!
 //! **Does not know:** where words come from.
 

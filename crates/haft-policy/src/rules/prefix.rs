@@ -1,11 +1,13 @@
-//! How many words of a command a rule names that is offered for it, so that it allows what begins with
-//! them tomorrow, too.
+//! How many words of a command a suggested rule names, so that the rule also allows later commands
+//! that begin with them.
 //!
-//! **Invariant:** whatever stands behind these words, the task is the same: no further word names a program
-//! to run, another machine, or something to send. What is not listed here is offered word for word.
+//! **Invariant:** whatever follows these words, the task is the same: no further word names a
+//! program to run, another machine, or something to send. A command that is not listed here is
+//! suggested word for word.
 //!
-//! Two things are taken with that. Builds and tests run what the project holds, which may do anything; cargo
-//! could be told of programs by `--config`, too. And a word may say where they put what they make.
+//! Two risks are accepted with that. Builds and tests run what the project holds, which may do
+//! anything; cargo could be given programs by `--config`, too. And a word may say where they write
+//! what they make.
 
 /// Programs and their tasks.
 ///

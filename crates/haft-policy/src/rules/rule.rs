@@ -1,4 +1,4 @@
-//! Rules as people write them: `Tool` or `Tool(pattern)`, with what they do and where from.
+//! Rules as people write them: `Tool` or `Tool(pattern)`, with their verdict and their scope.
 //!
 //! **Invariant:** a text that cannot be understood becomes a problem, never an allowance.
 

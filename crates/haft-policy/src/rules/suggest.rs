@@ -1,7 +1,8 @@
-//! The rules that a person is offered to save: literal, and exactly for what was asked; of commands whose
-//! first words say what they do, for all that begins as they do.
+//! The rules that a person is offered to save. They are literal, and exactly for what was asked.
+//! For commands whose first words determine the task, they cover everything that begins with these
+//! words.
 //!
-//! **Invariant:** offered rules allow the call that they were made for, and no pattern character of a
+//! **Invariant:** suggested rules allow the call that they were made for. No pattern character of a
 //! name becomes a pattern.
 
 use haft_types::{Access, Effect, HostPath, Origin, Plan, Style, Target, ToolSpec};

@@ -1,4 +1,4 @@
-//! How other agents name the tools that haft has, as rules and agent definitions write them.
+//! The names that other agents use for haft's tools, as rules and agent definitions write them.
 
 /// Names that other agents use, with ours.
 pub const ALIASES: &[(&str, &str)] = &[

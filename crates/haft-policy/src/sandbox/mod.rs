@@ -1,4 +1,5 @@
-//! The sandbox as policy sees it. Policy does not know whether one holds: its caller says that.
+//! The sandbox as policy sees it. Policy does not know whether one is in force: its caller says
+//! that.
 
 pub(crate) mod read_mask;
 pub(crate) mod scope;

@@ -1,10 +1,10 @@
-//! The sandbox of commands that only look, as policy sees it: what they cannot read there need not be
+//! The sandbox of read-only commands, as policy sees it: what they cannot read there need not be
 //! asked about.
 //!
-//! **Invariant:** it makes up for what is not known of a command alone. What a command names is judged
-//! as ever, and whatever goes on because of it is run in it.
+//! **Invariant:** it replaces only what is unknown about a command. What a command names is judged
+//! as always, and a command that goes on because of the sandbox runs in it.
 //!
-//! **Does not know:** whether it holds: who judges says that.
+//! **Does not know:** whether the sandbox is in force: the caller says that.
 
 use haft_types::HostPath;
 

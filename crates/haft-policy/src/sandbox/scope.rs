@@ -1,10 +1,11 @@
-//! The sandbox as policy sees it: what programs in it can reach, what is asked at its border, and
-//! which places it hides and protects.
+//! The sandbox as policy sees it: what confined programs can reach, what is asked at its border,
+//! and which places it hides and protects.
 //!
-//! **Invariant:** what is confined never makes up for a rule: denials, explicit questions,
-//! credentials, protected places and restricted commands were looked at before.
+//! **Invariant:** confinement never replaces a rule: denials, explicit questions, credentials,
+//! protected places and restricted commands are checked before.
 //!
-//! **Does not know:** how a program is held, or whether it is: who judges says what holds.
+//! **Does not know:** how a program is confined, or whether it is: the caller says what is in
+//! force.
 
 use haft_types::{Access, Effect, HostPath, Mode, Origin, Plan, Target};
 

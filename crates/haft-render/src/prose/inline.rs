@@ -1,4 +1,4 @@
-//! What stands inside a line of Markdown: code, bold, italic, links, escapes.
+//! Parses the inline forms of a line of Markdown: code, bold, italic, links, escapes.
 
 use crate::line::Style;
 

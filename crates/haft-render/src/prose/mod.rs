@@ -1,8 +1,9 @@
-//! Markdown as a terminal shows it (the block and inline forms of `CommonMark` 0.31 that models write, and
-//! the tables of GitHub), line by line as it comes.
+//! Renders Markdown for a terminal, line by line as it arrives. It covers the block and inline
+//! forms of `CommonMark` 0.31 that models write, and the tables of GitHub.
 //!
-//! **Invariant:** no word of the text is lost: what is not understood is shown as it stands. A line that
-//! was given out never changes, so a table is held back until it is complete. What is held is bounded.
+//! **Invariant:** no word of the text is lost: what is not understood is shown as it stands. A line
+//! that was returned never changes, so a table is held back until it is complete. The text that is
+//! held back is bounded.
 
 mod inline;
 
@@ -20,7 +21,7 @@ const HELD: usize = 64 << 10;
 /// The widest rule.
 const RULE: usize = 40;
 
-/// A text that comes in pieces: what was given out, and what waits for more.
+/// The state of a Markdown text that arrives in pieces: what was rendered, and what waits for more.
 #[derive(Clone, Debug, Default)]
 pub struct Prose {
     /// The fence of the code that is open.
@@ -35,7 +36,8 @@ pub struct Prose {
 }
 
 impl Prose {
-    /// A text whose code can be copied: the terminal breaks lines that are wider than it is.
+    /// A text whose code can be copied: lines that are wider than the terminal are left to it to
+    /// break.
     pub fn whole() -> Self {
         Self { whole: true, ..Self::default() }
     }
@@ -252,9 +254,9 @@ impl Prose {
 }
 
 impl Terminal {
-    /// The lines of a text that are complete with this piece of it, each with its end.
+    /// Renders the lines of a text that are complete with this piece of it, each with its line end.
     ///
-    /// The piece must be clean, as [`Sanitiser`](crate::Sanitiser) gives it.
+    /// The piece must be clean, as [`Sanitiser`](crate::Sanitiser) returns it.
     pub fn prose(&self, prose: &mut Prose, piece: &str, room: Room) -> String {
         let mut page = Page::new(Room { lines: None, ..room });
         let mut text = std::mem::take(&mut prose.rest) + piece;
@@ -271,7 +273,7 @@ impl Terminal {
         self.ended(&page)
     }
 
-    /// What is left of a text that ends here; another one begins.
+    /// Renders what is left of a text that ends here. After that, another text may begin.
     pub fn prose_end(&self, prose: &mut Prose, room: Room) -> String {
         let mut page = Page::new(Room { lines: None, ..room });
         let rest = std::mem::take(&mut prose.rest);

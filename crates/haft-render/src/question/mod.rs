@@ -1,9 +1,9 @@
-//! A question as a face puts it before a person: its words whole, and as much of the rest as there
-//! is room for.
+//! A question as a face shows it to a person: its words whole, and as much of the rest as there is
+//! room for.
 //!
 //! **Invariant:** words, reasons and what becomes of each file are never cut. What is left out of
-//! the rest is counted in the label of each yes, and no lasting yes is offered then. No text of the
-//! call begins a line: it stands behind a bar or the numbers of a diff.
+//! the rest is counted in the label of each yes, and then no permanent yes is offered. No text of
+//! the call begins a line: it stands behind a bar or the line numbers of a diff.
 
 mod blocks;
 
@@ -18,21 +18,21 @@ use crate::{
     units::count,
 };
 
-/// How much of a question is shown beside its words; the files share it.
+/// How much of a question is shown besides its words. All files together share one such amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Lines of the command, and of all files together.
+    /// Most lines of the command, and most lines of all files together.
     pub lines: usize,
-    /// Characters of these.
+    /// Most characters of the command, and most characters of all files together.
     pub chars: usize,
 }
 
 impl Extent {
-    /// Where the rest is a key away.
+    /// For a screen, where one key shows the rest.
     pub const SCREEN: Self = Self { lines: 60, chars: 8_000 };
-    /// Where a message is all that is seen.
+    /// For a message, which is all that is seen.
     pub const MESSAGE: Self = Self { lines: 400, chars: 50_000 };
-    /// All that there is.
+    /// No limit.
     pub const ALL: Self = Self { lines: usize::MAX, chars: usize::MAX };
 }
 
@@ -43,12 +43,13 @@ pub struct QuestionView {
     pub text: String,
     /// The answers that are offered: no other may be taken.
     pub options: Vec<Choice>,
-    /// Lines that are not shown, or not whole.
+    /// How many lines are not shown, or not whole.
     pub left_out: u64,
 }
 
 impl Terminal {
-    /// A question for who decides by it. `session` is where all of it can be read.
+    /// Renders a question for the person who decides by it. `session` is the id of the session
+    /// whose log has all of it; empty for none.
     pub fn question(
         &self,
         question: &Question,

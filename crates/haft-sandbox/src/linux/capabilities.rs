@@ -1,4 +1,4 @@
-//! What a process may do because of who it is.
+//! The capabilities of a process.
 
 use std::io;
 

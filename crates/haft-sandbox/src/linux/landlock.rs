@@ -1,10 +1,11 @@
 //! Which files can be read and written, as rules of Landlock.
 //!
-//! Landlock only ever grants, to a folder with all below it. So what is hidden is left out by granting
-//! everything beside it: the other entries of its folder, of that folder's folder, and so on.
+//! Landlock can only grant access, to a folder with everything below it. So a path is hidden by
+//! granting everything beside it: the other entries of its folder, of that folder's folder, and so
+//! on.
 //!
-//! **Invariant:** no path is followed through a link when it is granted: links are resolved once, and
-//! what is opened then is what was meant.
+//! **Invariant:** no path is followed through a link when it is granted. Links are resolved once,
+//! and what is opened then is what was meant.
 
 use std::{
     collections::BTreeSet,

@@ -1,7 +1,7 @@
-//! Hearing of sockets that a confined program wants, and refusing each.
+//! Receives the sockets that a confined program asks for, and refuses each.
 //!
-//! **Invariant:** every call that comes is refused with the error that it would have had unheard; nothing
-//! of its arguments is looked at here, so nothing that a program changes meanwhile decides anything.
+//! **Invariant:** every call is refused with the error that it would have had without a listener.
+//! Its arguments are not read here. So nothing that a program changes meanwhile decides anything.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! Taking limits on, on Linux.
+//! Applies limits to this process, on Linux.
 
 mod capabilities;
 mod landlock;

@@ -1,8 +1,8 @@
-//! The files as a program in namespaces of its own sees them: everything to be read, and to be written
-//! what its limits name.
+//! The file system as a program in namespaces of its own sees it: everything is readable, and what
+//! its limits name is writable.
 //!
-//! **Invariant:** a folder that may be written is the one that was found before anything was mounted;
-//! no path is followed through a link when it is mounted on.
+//! **Invariant:** a writable folder is the one that was found before anything was mounted. No path
+//! is followed through a link when something is mounted on it.
 
 use std::{
     fs::{self, File},

@@ -1,16 +1,17 @@
-//! Namespaces of its own for a program: of users, mounts, processes, memory that is shared, and, unless
-//! it may connect to whatever it wants, of networks.
+//! Namespaces for one program: of users, mounts, processes, shared memory (IPC), and networks. The
+//! network namespace is left out if the program may connect to anything.
 //!
-//! Three processes: the *outer* one is who called; it has nothing of the program's and ends as the
-//! program ends. The *first* one in there makes the view of the files, starts the program and takes in
-//! what loses its parent, as the first process of any system does; whatever ends it ends all in
-//! there. The program itself is its child.
+//! There are three processes. The *outer* one is the caller; it has nothing of the program's and
+//! ends as the program ends. The *first* one inside sets up the mounts, starts the program and
+//! adopts orphans, as the init process of any system does. Whatever ends it ends everything inside.
+//! The program itself is its child.
 //!
-//! Where the program shares a network, the outer one joins that and the users that it belongs to before it
-//! starts the first: the program's own users are below those, so that it may do nothing to the network.
+//! If the program shares a network, the outer process joins that and the user namespace that owns
+//! it, before it starts the first. The program's own user namespace is below that one, so the
+//! program may not change the network.
 //!
-//! **Invariant:** nobody in there outlives the first process, nor that the outer one while the program
-//! runs. Neither holds a descriptor of the program's.
+//! **Invariant:** no process inside outlives the first one. The first one does not outlive the
+//! outer one while the program runs. Neither holds a descriptor of the program's.
 
 use std::{
     io::{self, IoSlice, IoSliceMut, Read, Write},

@@ -1,7 +1,8 @@
-//! Networks that several programs share, and the users that they belong to.
+//! Network namespaces that several programs share, and the user namespaces that own them.
 //!
-//! **Invariant:** a network is held by descriptors alone: no process is there for it, and it goes with the
-//! last that holds it or is in it. Whoever is in it below users of its own may not change it.
+//! **Invariant:** only descriptors hold a network; no process exists for it. It ends with the last
+//! process that holds it or is in it. A process in it, in a user namespace below its owner, may not
+//! change it.
 
 use std::{
     fs::{self, File},

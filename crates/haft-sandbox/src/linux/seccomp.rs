@@ -1,11 +1,12 @@
 //! Which system calls are refused, whatever the level.
 //!
-//! Everything is allowed but what is named here: a program that is refused an ordinary call breaks, and
-//! what it may do to files and processes is held elsewhere. Refused is what opens another way to the
-//! kernel, to other processes or to the machine.
+//! Everything is allowed but what is named here: a program breaks if an ordinary call is refused.
+//! What it may do to files and processes is limited elsewhere. The refused calls are those that
+//! open another way to the kernel, to other processes or to the machine.
 //!
-//! **Invariant:** no rule looks at more of an argument than the kernel does: what is an `int` there is
-//! compared in 32 bits, or high bits that the kernel ignores would hide it.
+//! **Invariant:** no rule compares more of an argument than the kernel reads. What is an `int` in
+//! the kernel is compared in 32 bits. Otherwise high bits that the kernel ignores would bypass the
+//! rule.
 
 use std::{collections::BTreeMap, io, os::fd::OwnedFd};
 

@@ -1,4 +1,4 @@
-//! The system calls that no safe wrapper makes, each small.
+//! System calls for which no safe wrapper exists, each in a small function.
 
 #![expect(unsafe_code, reason = "no safe wrapper makes these calls")]
 

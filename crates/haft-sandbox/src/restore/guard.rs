@@ -1,11 +1,13 @@
-//! What is protected at any depth: found by a walk before a program runs, and by another behind it.
+//! What is protected at any depth: found by a walk before a program runs, and by another walk after
+//! it.
 //!
-//! A thing is known by the folder in which it lies, not by that folder's path: a folder may be moved or
-//! removed with all that is in it, and what is in one that was moved was not made by that. What git keeps
-//! of submodules and worktrees counts, wherever a link or a `.git` file leads, and so does what a link of a
-//! protected name points at.
+//! A file is identified by the folder that contains it, not by that folder's path. A folder may be
+//! moved or removed with all its content, and the content of a moved folder was not created by the
+//! move. What git stores for submodules and worktrees counts, wherever a link or a `.git` file
+//! leads. So does the target of a link with a protected name.
 //!
-//! **Invariant:** what a walk did not reach is told, where the walk before had reached all.
+//! **Invariant:** what the second walk did not reach is reported, if the first walk had reached
+//! everything.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

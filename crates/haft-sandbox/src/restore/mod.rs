@@ -1,11 +1,12 @@
-//! Putting back what a program changed though it was to stay as it is.
+//! Restores what a program changed although it is protected.
 //!
-//! The kernel's rules over files cannot leave something out of a folder that may be written, and what
-//! is not there cannot be held by any. So what is protected is looked at before and after. Who changed
-//! it cannot be known, but for what haft itself writes meanwhile: what stood there is put aside and told.
+//! The kernel's rules over files cannot exclude something from a writable folder, and cannot
+//! protect what does not exist. So what is protected is scanned before and after. Who changed it
+//! cannot be known, except for what haft itself writes meanwhile. So what was there is moved aside
+//! and reported.
 //!
-//! **Invariant:** nothing is followed through a link, not even where a folder on the way became one:
-//! all goes through descriptors, from the writable folder on, as it was before the program ran.
+//! **Invariant:** no link is followed, not even where a folder on the way became one. Everything
+//! goes through descriptors, starting at the writable folder as it was before the program ran.
 
 mod guard;
 mod set_aside;

@@ -1,6 +1,7 @@
-//! Putting aside what stands where something else is to stand again: it may be somebody's work.
+//! Moves aside what is at a path where something else has to be restored: it may be somebody's
+//! work.
 //!
-//! **Invariant:** nothing is removed before all of it lies elsewhere.
+//! **Invariant:** nothing is removed before all of it is stored elsewhere.
 
 use std::{
     ffi::OsStr,

@@ -1,7 +1,7 @@
-//! What stands at a name: looking at it, and making it again.
+//! The state of what is at a name: recording it, and recreating it.
 //!
-//! **Invariant:** nothing is followed through a link. Folders whose permissions keep their owner out are
-//! opened for as long as somebody holds [`Opened`], and get them back then.
+//! **Invariant:** no link is followed. Folders whose permissions lock out their owner are opened
+//! for as long as somebody holds [`Opened`]. Then they get their permissions back.
 
 use std::{
     cell::RefCell,

@@ -1,7 +1,8 @@
-//! Where the new text of an edit stands already, and whether that says that the edit was made.
+//! Where the new text of an edit is already in the file, and whether that shows that the edit was
+//! made.
 //!
-//! Invariant: every place is counted, a bounded number is kept. Whether the old text is anywhere is
-//! not asked here.
+//! **Invariant:** every place is counted, and a bounded number is stored. Whether the old text is
+//! anywhere is not decided here.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! The place of a text that is most like a text that was not found, and what differs there.
+//! The most similar place to a text that was not found, and what differs there.
 //!
-//! Invariant: time and memory are bounded whatever the input: at most 32 MiB of text are looked at,
-//! 400 bytes of each line to tell likeness, 256 lines of the old text. What differs is looked for in
-//! whole lines; how much of the place is shown is decided elsewhere.
+//! **Invariant:** time and memory are bounded whatever the input. At most 32 MiB of text are
+//! scanned, 400 bytes of each line to measure similarity, and 256 lines of the old text.
+//! Differences are searched in whole lines. How much of the place is shown is decided elsewhere.
 
 use std::collections::HashMap;
 

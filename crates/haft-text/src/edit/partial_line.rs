@@ -1,7 +1,7 @@
-//! Which part of a line an old text stands for that begins or ends inside of it.
+//! Which part of a line an old text matches that begins or ends within the line.
 //!
-//! Invariant: the ranges that are given are at boundaries of characters. The work is that of a table
-//! of two short lines; longer ones are read a few times, whatever repeats in them.
+//! **Invariant:** the returned ranges are at character boundaries. The work is that of a table of
+//! two short lines. Longer lines are read a few times, whatever repeats in them.
 
 use std::ops::Range;
 

@@ -1,10 +1,11 @@
-//! The new text in the characters of the file, where an old text was found that is written in other
-//! forms of them.
+//! Writes the new text in the characters of the file, where the matched old text was written in
+//! other forms of them.
 //!
-//! Invariant: where the old and the new text agree, inside of lines too, the file's own characters
-//! stay. Elsewhere a character that is not plain is written as the file writes it wherever the old
-//! text has it, and stays where that is no single way; plain ones stay. Quotes that the file has
-//! nowhere, brought in beside others that slipped, may be meant either way.
+//! **Invariant:** where the old and the new text agree, also within lines, the file's own
+//! characters stay. Elsewhere, a character that is not plain is written as the file writes it
+//! wherever the old text has it. If the file has no single way, it stays as it is; plain ones stay.
+//! Quotes that the file has nowhere, brought in beside others that slipped, may be meant either
+//! way.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,7 +1,7 @@
-//! Values that stand beside a name without a sign between them: on the next line, in a field of their
-//! own, behind a word that sets variables.
+//! Secret values beside a name without a sign between them: on the next line, in a field of their
+//! own, or after a word that sets variables.
 //!
-//! **Invariant:** what is looked at around a name is bounded, here as in `found`.
+//! **Invariant:** what is scanned around a name is bounded, here as in `found`.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
-//! Finds values of secrets in a text by what stands in front of them: a name and a sign, the scheme
-//! of a header, the user of an address, the begin of a private key.
+//! Finds values of secrets in a text by what precedes them: a name and a sign, the scheme of a
+//! header, the user of an address, the start of a private key.
 //!
-//! **Invariant:** one pass, and what is looked at around each place is bounded. No value goes over
-//! the end of a line; one of several lines is a value for each.
+//! **Invariant:** one pass, and what is scanned around each place is bounded. No value extends past
+//! the end of a line; one of several lines is one value for each.
 
 use std::ops::Range;
 

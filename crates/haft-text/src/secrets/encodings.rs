@@ -1,6 +1,6 @@
 //! Other forms of a value, as programs print them.
 //!
-//! **Invariant:** a form is as long as a secret at least, so that hiding it hides nothing else.
+//! **Invariant:** a form is at least as long as a secret, so that hiding it hides nothing else.
 
 use super::names::SHORTEST;
 use crate::names::shown_line;

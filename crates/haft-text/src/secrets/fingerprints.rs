@@ -1,8 +1,9 @@
-//! Values that an earlier run of a session knew, of which only prints are kept: how long each is, and
-//! two keyed hashes. A text that has such a value again makes it known again, under the name it had.
+//! Secret values that an earlier run of a session knew. Only fingerprints of them are stored: the
+//! length of each, and two keyed hashes. If a text contains such a value again, it becomes known
+//! again under its earlier name.
 //!
-//! **Invariant:** no print gives its value back. What is looked for costs a few steps for each byte of
-//! a text and each length of a value, and nothing once all are known.
+//! **Invariant:** no fingerprint reveals its value. A scan costs a few steps for each byte of a
+//! text and each length of a value, and nothing once all are known.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! What a value in a text looks like, where nobody says that it is a secret but its name.
+//! Whether a value in a text looks like a secret, if only its name indicates one.
 //!
-//! **Invariant:** cautious: words, identifiers, versions, names of files, stand-ins and what is
-//! filled in elsewhere are never taken for a secret, since hiding them would harm whoever reads or
-//! edits code.
+//! **Invariant:** cautious. Words, identifiers, versions, file names, placeholders and what is
+//! filled in elsewhere are never taken for a secret. Hiding them would harm whoever reads or edits
+//! code.
 
 use super::names::{SHORTEST, is_value};
 

@@ -1,14 +1,14 @@
-//! Values of secrets: which are known, and texts without them.
+//! Values of secrets: which are known, and how they are redacted from texts.
 //!
 //! A value is known once it was [added](Secrets::add), as that of a variable, or was seen in a text
-//! behind a name such as `api_key:`; from then on it is hidden wherever it stands, and
-//! `{{secret:NAME}}` stands there instead. So are its forms in Base64, in URLs and in JSON, each
-//! under a name of its own.
+//! after a name such as `api_key:`. From then on it is hidden wherever it occurs, and
+//! `{{secret:NAME}}` replaces it. So are its forms in Base64, in URLs and in JSON, each under a
+//! name of its own.
 //!
-//! **Invariant:** each placeholder stands for one value, which has no line end in it. A text in which
-//! nothing is found is not copied. Bounded: what is looked at around a name is, and so is what is
-//! remembered; what is found beyond that is hidden only where it was found. What it cannot know: a
-//! value that a program cut, wrapped over several lines or encoded in another way.
+//! **Invariant:** each placeholder stands for one value, which contains no line end. A text in
+//! which nothing is found is not copied. Both what is scanned around a name and what is remembered
+//! are bounded. What is found beyond that is hidden only where it was found. It cannot know a value
+//! that a program cut, wrapped over several lines or encoded in another way.
 
 mod adjacent;
 mod detect;

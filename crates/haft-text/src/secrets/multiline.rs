@@ -1,7 +1,9 @@
-//! Values of several lines: behind `|` or `>` of YAML, between quotes that end on a later line.
+//! Secret values of several lines: after `|` or `>` of YAML, or between quotes that end on a later
+//! line.
 //!
-//! **Invariant:** each line is judged as a value of its own, so that a text which only stands under
-//! such a name keeps its words. Bounded: after [`MOST`] lines a block is over, wherever its end is.
+//! **Invariant:** each line is judged as a value of its own. So a text that only happens to be
+//! under such a name keeps its words. Bounded: a block ends after [`MOST`] lines, wherever its real
+//! end is.
 
 use super::{
     detect::{DetectedValue, Findings, blanks},

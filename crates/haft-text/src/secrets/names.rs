@@ -1,8 +1,8 @@
-//! Which names tell of a secret, and which values under such a name are one.
+//! Which names indicate a secret, and which values under such a name are one.
 //!
-//! **Invariant:** pure, and the one place that says so: what is withheld from programs, what is
-//! hidden in texts and what a person lists goes by the same test. A value that looks harmless is
-//! none, so that programs and models find what they need.
+//! **Invariant:** pure, and the only place that decides this. The same test decides what is
+//! withheld from programs, what is hidden in texts and what a user lists. A value that looks
+//! harmless is not a secret, so that programs and models find what they need.
 
 /// How parts of names end that tell of a secret.
 const NAMED: &[&str] = &[

@@ -1,8 +1,8 @@
-//! Values that say themselves what they are, wherever they stand: tokens that begin as their makers
-//! made them known, so that they can be found.
+//! Values that identify themselves as secrets, wherever they occur: tokens that begin with a prefix
+//! which their issuers published, so that they can be found.
 //!
-//! **Invariant:** what begins so and is not as long and as mixed as such a token is none: names of
-//! settings and variables begin like that, too.
+//! **Invariant:** a value with such a prefix counts only if it is as long and as mixed as such a
+//! token. Names of settings and variables begin like that, too.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! The lines of a private key, from its begin to its end, also over several texts.
+//! The lines of a private key, from its start to its end, also across several texts.
 //!
-//! **Invariant:** only what looks like lines of a key is one: in code that names its begin nothing
-//! is taken for it.
+//! **Invariant:** only what looks like the lines of a key counts. In code that names the start line
+//! of a key, nothing is taken for one.
 
 use super::detect::{DetectedValue, Findings};
 

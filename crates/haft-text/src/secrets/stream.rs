@@ -1,8 +1,8 @@
-//! A text that comes in pieces, without secrets, also where one begins in a piece and ends in
+//! Redacts secrets in a text that comes in pieces, also if a secret begins in one piece and ends in
 //! another.
 //!
-//! **Invariant:** what is held back is the end of the last line at most, and only as long as it may
-//! be part of a secret; a longer line goes on as it is known by then.
+//! **Invariant:** at most the end of the last line is held back, and only as long as it may be part
+//! of a secret. A longer line is passed on with what is known by then.
 
 use super::{Inside, Place, Secrets, adjacent};
 

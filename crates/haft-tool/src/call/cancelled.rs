@@ -1,7 +1,7 @@
-//! What cancelled calls left that is still being stopped.
+//! Cancelled calls whose work is still being stopped.
 //!
-//! **Invariant:** the answer of a cancelled call waits for none of it; a later call that may not
-//! overlap with the cancelled one does, and so does the end of the session.
+//! **Invariant:** the answer of a cancelled call does not wait for its stopping. A later call that
+//! must not overlap with the cancelled one waits for it, and so does the end of the session.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -61,8 +61,8 @@ impl Stopping {
 }
 
 impl Cx {
-    /// Lets the stopping of a cancelled command go on behind the call's answer; `stopping` ends when
-    /// nothing of the command is left, in a bounded time.
+    /// Lets a cancelled command be stopped after the call's answer. `stopping` must end in a
+    /// bounded time, when nothing of the command is left.
     pub fn stops_behind(&self, stopping: impl Future<Output = ()> + Send + 'static) {
         let command = Target::command(String::new());
         let plan = Plan::new(&self.place, "Stopping a command").with(Access::Destroy, command);

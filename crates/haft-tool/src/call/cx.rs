@@ -1,4 +1,4 @@
-//! What a call is given.
+//! The context of a call: what a tool is given besides its arguments.
 
 use std::{
     future::Future,
@@ -27,20 +27,20 @@ use crate::{
     },
 };
 
-/// What a call is given. Cheap to clone.
+/// The context of a call. Cheap to clone.
 ///
-/// Settings are not in it: they reach a tool in its constructor. Nor is anything to ask with.
+/// It holds no settings: a tool gets those in its constructor. It offers no way to ask a person.
 #[derive(Clone)]
 pub struct Cx {
     /// This call.
     pub call: CallId,
     /// The turn that it belongs to.
     pub turn: TurnId,
-    /// Where it is: workspace, home, and for the shell its carried folder.
+    /// The workspace, the home folder, and for a shell its carried working folder.
     pub place: Arc<Place>,
-    /// Where to act: gives exactly what the plan declared.
+    /// The host to act on: gives exactly what the plan declared.
     pub host: Arc<dyn Host>,
-    /// Cancelled when the call shall end.
+    /// Cancelled when the call must end.
     pub stop: CancellationToken,
     pub(crate) dispatcher: Arc<Dispatcher>,
     /// True for a call that another tool makes.
@@ -95,13 +95,14 @@ impl Cx {
         }
     }
 
-    /// Takes note of what a program of this call tried of the network, where it was not started by this call's
-    /// own host.
+    /// Records what a program of this call tried on the network, where the call's own host did not
+    /// start that program.
     pub fn tries(&self, tried: Tried) {
         network::keep(&self.tried, tried);
     }
 
-    /// A program that is this process has the network of its session until what this gives is dropped.
+    /// Marks the program with this process id as a user of the session's network until the returned
+    /// value is dropped.
     pub fn stays(&self, process: u32) -> Stay {
         self.session().map.get::<Network>().enter(process)
     }
@@ -116,13 +117,14 @@ impl Cx {
         &self.dispatcher.session
     }
 
-    /// The service of the session that has this type, `dyn Trait` as a rule; none where the session was
-    /// built without one. See [`Services::required`](crate::Services::required) for an error that names it.
+    /// The session's service of this type, usually `dyn Trait`; none where the session was built
+    /// without one. See [`Services::required`](crate::Services::required) for an error that names
+    /// it.
     pub fn service<T: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.session().services.get()
     }
 
-    /// What this call is judged by.
+    /// The permissions by which this call is judged.
     pub fn permissions(&self) -> Arc<Permissions> {
         self.dispatcher.permissions()
     }
@@ -132,35 +134,39 @@ impl Cx {
         &self.dispatcher.conversation
     }
 
-    /// The revision of the results that the model sees; while it is the same, those of earlier
-    /// calls still stand there. None where nobody knows that: over MCP, on the command line, and
-    /// for a call that another tool makes.
+    /// The revision of the results that the model sees. While it is the same, the results of
+    /// earlier calls are still in view.
+    ///
+    /// None where that is not known: over MCP, on the command line, and for a call that another
+    /// tool makes.
     pub fn standing(&self) -> Option<u64> {
         if self.nested { None } else { self.conversation().standing() }
     }
 
-    /// Reports whether another tool makes this call, and so gets its result whole.
+    /// Reports whether another tool makes this call, and so gets its result without truncation.
     pub const fn is_nested(&self) -> bool {
         self.nested
     }
 
-    /// Reports whether somebody will be asked about this call: they decide by what `check` gives, so
-    /// that nothing may be left out of it.
+    /// Reports whether a person will be asked about this call. They decide by what `check` gives,
+    /// so nothing may be left out of it.
     pub const fn is_asked(&self) -> bool {
         self.asked
     }
 
-    /// Room for a list in the data of this call, whose tool has a budget of so many characters.
+    /// The room for a list in the data of this call; `chars` is the budget of its tool in
+    /// characters.
     pub fn data_room(&self, chars: u64) -> Room {
         Room::new(chars, self.nested)
     }
 
-    /// Reports whether who called takes images, as far as is known; others get words for them.
+    /// Reports whether the caller takes images, as far as is known. Other callers get text in their
+    /// place.
     pub fn vision(&self) -> bool {
         self.dispatcher.tools.vision
     }
 
-    /// The absolute path of what the model wrote.
+    /// The absolute path for a text that the model wrote.
     ///
     /// # Errors
     /// When the text holds a NUL byte or is longer than a path can be.
@@ -170,14 +176,14 @@ impl Cx {
         })
     }
 
-    /// Shows where the call is; each value replaces the one before.
+    /// Shows the current state of the call; each value replaces the one before.
     ///
     /// At most ten a second are shown, the last one always, of each at most 4 KiB.
     pub fn progress(&self, detail: impl Into<Detail>) {
         self.live.progress(self, detail.into());
     }
 
-    /// Shows more of a running program's output; the text is safe for a terminal.
+    /// Shows more of a running program's output. The text must be safe for a terminal.
     ///
     /// At most ten pieces a second are shown, of at most 16 KiB; what comes meanwhile is joined.
     #[expect(clippy::needless_pass_by_value, reason = "callers have no more use for it")]
@@ -194,14 +200,14 @@ impl Cx {
         self.session().events.emit(self.agent(), self.turn, body)
     }
 
-    /// A place for output without end, kept whole under the call's `out://` address.
+    /// A spool for output of unbounded size, stored under the call's `out://` address.
     pub fn spool(&self, limits: SpoolLimits) -> Spool {
         let most = self.session().output_max.unwrap_or(u64::MAX);
         let limits = SpoolLimits { file_cap: limits.file_cap.min(most), ..limits };
         Spool::within_room(limits, self.session().outs.create(&self.call).ok())
     }
 
-    /// Keeps bytes beside the log, such as an image for the model.
+    /// Stores bytes beside the log, such as an image for the model.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -218,31 +224,32 @@ impl Cx {
         }
     }
 
-    /// Says who makes the changes of files that are found behind this call, which makes none itself:
-    /// the answer names it, in these words.
+    /// Names who makes the file changes that are found after this call, which makes none itself.
+    /// The answer names it, in these words.
     pub fn credit(&self, who: impl Into<String>) {
         if let Some(keeper) = &self.keeper {
             keeper.credit(who.into());
         }
     }
 
-    /// Offers what was read of a file that the call is about to change: it is kept for undo
-    /// without being read again. `whole` is all that it holds, with that hash.
+    /// Offers the content of a file that the call is about to change. It is stored for undo without
+    /// another read.
+    ///
+    /// `whole` is the whole content of the file, and `hash` is its hash.
     pub fn offer_pre_image(&self, at: &Located, whole: &bytes::Bytes, hash: Hash) {
         if let Some(keeper) = &self.keeper {
             keeper.offer(at, Some(whole), hash);
         }
     }
 
-    /// Offers the hash of what was read of a file that the call is about to move: it need not be
-    /// read again for that.
+    /// Offers the hash of a file that the call is about to move, so that it need not be read again.
     pub fn offer_hash(&self, at: &Located, hash: Hash) {
         if let Some(keeper) = &self.keeper {
             keeper.offer(at, None, hash);
         }
     }
 
-    /// The hash of what a located file holds, however much that is; it is read piece by piece.
+    /// The hash of a located file of any size; it is read piece by piece.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -250,7 +257,7 @@ impl Cx {
         crate::changes::recorder::hash(self.host.fs(), at).await
     }
 
-    /// Keeps a value of the conversation across resume and fork; null removes it.
+    /// Stores a value of the conversation across resume and fork; null removes it.
     pub fn remember(&self, key: impl Into<Text>, value: Value) {
         let key = key.into();
         if self.conversation().value(&key).as_ref() != Some(&value) {
@@ -259,25 +266,27 @@ impl Cx {
         }
     }
 
-    /// Keeps the folder in which the next shell command starts.
+    /// Stores the folder in which the next shell command starts.
     pub fn carry_cwd(&self, folder: &HostPath) {
         self.remember(SHELL_CWD, Value::String(folder.text().into_owned()));
     }
 
-    /// Reports whether nothing is any more where the next shell command would start, for sure.
+    /// Reports whether the folder in which the next shell command would start certainly no longer
+    /// exists.
     pub async fn is_cwd_gone(&self) -> bool {
         let Some(cwd) = self.conversation().shell_cwd() else { return false };
         self.is_folder_gone(&cwd).await
     }
 
-    /// Reports whether nothing is any more where a shell was to start, for sure.
+    /// Reports whether the folder in which a shell was to start certainly no longer exists.
     pub async fn is_folder_gone(&self, folder: &HostPath) -> bool {
         let (host, folder) = (self.dispatcher.host.clone(), folder.clone());
         let look = move || host.surveys().is_some_and(|surveys| surveys.is_gone(&folder));
         tokio::task::spawn_blocking(look).await.unwrap_or_default()
     }
 
-    /// Why a shell could not go to a folder, in a few words; none where nothing is there any more.
+    /// Why a shell could not enter a folder, in a few words; none where the folder no longer
+    /// exists.
     pub async fn why_no_entry(&self, folder: &HostPath) -> Option<String> {
         // A path that no system call takes.
         const PATH_MAX: usize = 4096;
@@ -295,11 +304,11 @@ impl Cx {
         Some(text)
     }
 
-    /// Finishes `work` even when this call is dropped meanwhile: a write must not be left half
-    /// done, nor its lock be given up before it is.
+    /// Finishes `work` even when this call is dropped meanwhile. A write must not be left half
+    /// done, and its lock must not be released before it is done.
     ///
     /// # Errors
-    /// When the work panicked.
+    /// When the work failed or panicked.
     pub async fn finish<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
@@ -310,7 +319,7 @@ impl Cx {
         })
     }
 
-    /// Calls another tool through the same stages. The outcome is whole: its budget is not cut.
+    /// Calls another tool through the same stages. The outcome is whole: it is not cut to a budget.
     pub async fn call(&self, tool: &str, input: Value) -> Outcome {
         let id = self.call.child(self.children.fetch_add(1, Ordering::Relaxed) + 1);
         let request = ToolUse::new(id.clone(), tool, input);

@@ -1,11 +1,11 @@
-//! Which commands need nothing of haft's around them.
+//! Detects commands that can run without haft's wrapper script.
 //!
-//! A command runs in a script that reports the folder in which it ended. One that only looks and
-//! moves nowhere is run as it is instead: the shell starts sooner, and becomes a single program
-//! rather than starting it.
+//! A command runs in a script that reports the folder in which it ended. A command that only reads
+//! and does not change the folder is run directly instead. The shell then starts sooner, and
+//! becomes a single program rather than starting it.
 //!
-//! **Invariant:** what is said here is said of the text alone, so a text whose words could come
-//! together from parts is never taken for one that moves nowhere.
+//! **Invariant:** the decision is made from the text alone. A text whose words could be assembled
+//! from parts is never taken for a command that stays in its folder.
 
 /// What changes the folder of a shell.
 const MOVES: [&str; 3] = ["cd", "pushd", "popd"];

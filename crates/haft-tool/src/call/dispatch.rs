@@ -1,4 +1,4 @@
-//! The one way from a model's call to its outcome, for every face.
+//! The dispatcher: the one way from a model's call to its outcome, for every front end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,44 +19,44 @@ use crate::{
 /// How long looking up may take for a call that would start while its answer still streams.
 const SOON: Duration = Duration::from_millis(200);
 
-/// Takes calls of one agent through the pipeline.
+/// Takes the calls of one agent through the pipeline.
 ///
 /// Command line, print mode, MCP server and subagents all hold one of these.
 #[derive(Clone)]
 pub struct Dispatcher {
-    /// State that all agents share.
+    /// State that all agents of the session share.
     pub session: Arc<Session>,
     /// State of this agent's conversation.
     pub conversation: Arc<Conversation>,
-    /// The pinned tools.
+    /// The pinned tool set.
     pub tools: Arc<ToolSet>,
-    /// The stages.
+    /// The pipeline of stages.
     pub pipeline: Arc<Pipeline>,
     /// The workspace.
     pub place: Arc<Place>,
-    /// Where to act.
+    /// The host to act on.
     pub host: Arc<dyn Host>,
-    /// Whose calls these are; empty for the main agent.
+    /// The agent that makes the calls; empty for the main agent.
     pub agent: AgentPath,
-    /// The mode of this agent, where it is not the session's; it never widens that.
+    /// The mode of this agent where it differs from the session's; it never allows more than that.
     pub mode: Option<Mode>,
 }
 
-/// What would be decided about a call.
+/// The decision that would be made about a call.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// What it would do.
+    /// What the call would do.
     pub plan: Plan,
-    /// The decision about the whole.
+    /// The decision about the whole call.
     pub ruling: Ruling,
-    /// What a shell would run; none where it is no script of a new shell.
+    /// The script that a shell would run; none where the call is no script for a new shell.
     pub script: Option<Script>,
-    /// Its commands, each with the decision about it alone.
+    /// The commands of the script, each with the decision about it alone.
     pub parts: Vec<(Part, Ruling)>,
 }
 
 impl Dispatcher {
-    /// What calls of this agent are judged by now: what counts for the session, narrowed by the agent's
+    /// The permissions for calls of this agent now: those of the session, narrowed by the agent's
     /// own mode.
     pub fn permissions(&self) -> Arc<Permissions> {
         let session = self.session.permissions();
@@ -71,8 +71,9 @@ impl Dispatcher {
         Arc::new(narrowed)
     }
 
-    /// Works out what a call would do now, to tell which may go together; one that cannot be
-    /// planned does nothing. Where a path may be taken as another, both count.
+    /// Plans a call as of now, to tell which calls may run together. A call that cannot be planned
+    /// gets a plan without effects. Where a path may be taken as another one, the plan has the
+    /// effects of both.
     pub fn plan(&self, request: &ToolUse) -> Plan {
         let prepare =
             |request: &ToolUse| self.tools.prepare(request, |kind| self.place_for(kind)).0;
@@ -86,8 +87,8 @@ impl Dispatcher {
         prepared.plan
     }
 
-    /// Reports whether a call only observes and nobody would be asked: it may then run while its
-    /// answer still streams.
+    /// Reports whether a call only observes and no person would be asked. Such a call may run while
+    /// its answer still streams.
     pub async fn harmless(self: &Arc<Self>, request: &ToolUse) -> bool {
         let stop = CancellationToken::new();
         let cx = Cx::new(self.clone(), request.id.clone(), TurnId::default(), stop);
@@ -98,11 +99,11 @@ impl Dispatcher {
             && rules::decide(&call).is_ok_and(|ruling| ruling.verdict == Verdict::Allow)
     }
 
-    /// Tells what would be decided about a call, without making it: nothing is run, asked or
-    /// recorded, and nothing of what it names is opened.
+    /// Returns the decision about a call without making it. Nothing is run, asked or recorded, and
+    /// nothing that the call names is opened.
     ///
     /// # Errors
-    /// When the call cannot be read, or its paths not be looked up in this time.
+    /// When the call cannot be read, or its paths cannot be looked up within `limit`.
     pub async fn judge(
         self: &Arc<Self>,
         request: &ToolUse,
@@ -142,7 +143,7 @@ impl Dispatcher {
         self.run_in(request, cx).await
     }
 
-    /// Calls a tool by name, for faces without a model.
+    /// Calls a tool by name, for front ends without a model.
     pub async fn call(
         self: &Arc<Self>,
         tool: &str,
@@ -154,8 +155,8 @@ impl Dispatcher {
         (id, self.run(request, TurnId::default(), stop).await)
     }
 
-    /// As [`call`](Self::call), for what a person typed as such: that is their yes to it. Denials, ask
-    /// rules and what asks in every mode stand.
+    /// As [`call`](Self::call), for a command that a person typed: that is their consent to it.
+    /// Denials, ask rules and what asks in every mode still apply.
     pub async fn call_typed(
         self: &Arc<Self>,
         tool: &str,

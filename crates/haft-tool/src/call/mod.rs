@@ -1,6 +1,6 @@
 //! The stages between a model's call and its outcome.
 //!
-//! **Invariant:** every call goes through every stage in one order. A stage sees a [`Call`], may
+//! **Invariant:** every call goes through every stage in one order. A stage sees a [`Call`]. It may
 //! refuse it, change it or its outcome, and passes it on. No stage knows a concrete tool.
 
 pub(crate) mod cancelled;
@@ -27,9 +27,9 @@ use crate::{
 
 /// A call on its way through the stages.
 pub struct Call {
-    /// What the model asked for.
+    /// The call as the model requested it.
     pub request: ToolUse,
-    /// What the tool is given; a stage may narrow it.
+    /// The context that the tool gets; a stage may narrow it.
     pub cx: Cx,
     /// The tool, its arguments and its plan, once they could be worked out.
     pub(crate) prepared: Result<Prepared, ToolError>,
@@ -95,7 +95,7 @@ impl std::error::Error for SharedError {
 }
 
 impl Call {
-    /// The plan, where there is one.
+    /// The plan, or none where the call could not be planned.
     pub fn plan(&self) -> Option<&Plan> {
         self.prepared.as_ref().ok().map(|prepared| &prepared.plan)
     }
@@ -110,7 +110,7 @@ impl Call {
         self.prepared.as_ref().ok().map(|prepared| &prepared.input)
     }
 
-    /// Where the call is planned.
+    /// The place for which the call is planned.
     pub fn place(&self) -> &Place {
         &self.cx.place
     }
@@ -138,16 +138,16 @@ impl Call {
     }
 }
 
-/// One step around every call.
+/// One stage of the pipeline, around every call.
 pub trait Stage: Send + Sync {
-    /// For `haft debug pipeline` and error messages.
+    /// The name, for `haft debug pipeline` and error messages.
     fn name(&self) -> &'static str;
 
-    /// Handles the call; answers without `next` to end it here.
+    /// Handles the call. A stage that does not run `next` ends the call here.
     fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome>;
 }
 
-/// The stages still to come.
+/// The remaining stages.
 #[derive(Clone, Copy)]
 pub struct Next<'a> {
     stages: &'a [Arc<dyn Stage>],
@@ -190,7 +190,7 @@ impl Pipeline {
         self
     }
 
-    /// Adds a stage right inside the one of this name; where there is none, innermost.
+    /// Adds a stage directly inside the stage with this name, or innermost where there is none.
     #[must_use]
     pub fn insert_after(mut self, name: &str, stage: impl Stage + 'static) -> Self {
         let found = self.0.iter().position(|other| other.name() == name);
@@ -209,7 +209,7 @@ impl Pipeline {
         self.1
     }
 
-    /// The names in order; the tool itself comes last.
+    /// The names of the stages in order; the tool itself comes last, as `tool`.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|stage| stage.name()).chain(std::iter::once("tool"))
     }

@@ -1,7 +1,9 @@
-//! What a call shows while it runs: at most ten values of each kind a second, each of them short.
+//! Progress and output of a running call: at most ten values of each kind a second, each of bounded
+//! size.
 //!
-//! **Invariant:** the last of everything is shown before the end of the call is told, and nothing
-//! after that. Memory is fixed however much a tool shows. A clock runs only while something waits.
+//! **Invariant:** the last value of each kind is shown before the end of the call is reported, and
+//! nothing after that. Memory is fixed however much a tool shows. A timer runs only while something
+//! waits.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,5 @@
-//! How long calls waited for people, so that this counts for no timeout and in no duration.
+//! Measures how long calls waited for people, so that this time counts for no timeout and no
+//! duration.
 //!
 //! **Invariant:** questions that are open at the same time are counted once, and a question that is
 //! dropped stops counting.

@@ -1,12 +1,14 @@
-//! Which calls of one caller may go at the same time, and in which order the others go.
+//! Schedules the calls of one caller: which may run at the same time, and in which order the others
+//! run.
 //!
-//! **Invariant:** no call starts before one that came earlier, nor beside one with which it conflicts.
-//! What a call would do is worked out when all before it have started, and again whenever one of them
-//! has ended: it may depend on what they do. A turn that is let go of holds up nobody.
+//! **Invariant:** no call starts before one that came earlier, nor beside one with which it
+//! conflicts. A call is planned when all calls before it have started. It is planned again whenever
+//! one of them has ended, since the plan may depend on what they do. A dropped [`Ticket`] holds up
+//! no other call.
 //!
-//! Over one connection several conversations may go on, of which none waits for what another one waits
-//! for, so a call that only waits holds up none there that came later. In one answer of a model what
-//! stands behind a wait is meant to come after it.
+//! One connection may carry several conversations, and none of them waits for what another one
+//! waits for. So a call that only waits holds up no later call of a connection. In one answer of a
+//! model, a call after a wait is meant to run after it.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -19,7 +21,7 @@ use tokio::sync::Notify;
 
 use crate::Dispatcher;
 
-/// The calls of one caller: of an answer of a model, or of a connection.
+/// The calls of one caller: of one model answer, or of one connection.
 #[derive(Default)]
 pub struct Scheduler {
     calls: Mutex<Calls>,
@@ -36,19 +38,19 @@ struct Calls {
     open: Vec<(u64, Option<Plan>)>,
 }
 
-/// The place of a call in an [`Scheduler`], until it is dropped.
+/// The place of a call in a [`Scheduler`], until it is dropped.
 pub struct Ticket {
     order: Arc<Scheduler>,
     number: u64,
 }
 
 impl Scheduler {
-    /// The order of a connection over which several may talk.
+    /// Creates a scheduler for a connection that several conversations may share.
     pub fn shared() -> Self {
         Self { is_shared: true, ..Self::default() }
     }
 
-    /// Gives the next call its place.
+    /// Gives the next call its place in the order.
     pub fn turn(self: &Arc<Self>) -> Ticket {
         let mut calls = self.calls();
         calls.last += 1;

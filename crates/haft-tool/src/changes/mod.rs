@@ -1,4 +1,4 @@
-//! What calls change in files: recorded, found by comparing, taken back.
+//! File changes of calls: recorded, found by comparing scans, undone.
 
 pub(crate) mod diff;
 pub(crate) mod journal;

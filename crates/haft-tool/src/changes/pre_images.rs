@@ -1,8 +1,9 @@
-//! Content that files had before they were changed, kept so that a change can be taken back.
+//! Pre-images: the content of files before they were changed, stored so that a change can be
+//! undone.
 //!
-//! **Invariant:** content is named by its hash, and what is given back has that hash. There is a
-//! most that is kept: what does not fit is refused, never kept in part. Nothing here knows a
-//! session or a disk.
+//! **Invariant:** content is named by its hash, and the content that is returned has that hash. The
+//! store has a maximum size: what does not fit is refused, never stored in part. Nothing here knows
+//! a session or a disk.
 
 use std::{
     any::Any,
@@ -21,54 +22,54 @@ const MIME: &str = "application/octet-stream";
 /// Most bytes that a session keeps in memory that has no better place.
 const MEMORY_MAX: u64 = 64 << 20;
 
-/// What keeps content from making room for other content.
+/// A guard that keeps stored content from being evicted for other content.
 pub type PinGuard = Box<dyn Any + Send + Sync>;
 
-/// Keeps content for undo.
+/// Stores pre-images for undo.
 pub trait PreImages: Send + Sync {
-    /// Begins to keep content of about `expected` bytes, which comes piece by piece.
+    /// Begins to store content of about `expected` bytes, which comes piece by piece.
     ///
     /// # Errors
     /// [`io::ErrorKind::QuotaExceeded`] when there is no room for it; otherwise the cause.
     fn begin(&self, expected: u64) -> io::Result<Box<dyn PendingPreImage>>;
 
-    /// Keeps content that is there as a whole and has this hash.
+    /// Stores content that is there as a whole and has this hash.
     ///
     /// # Errors
     /// As [`begin`](Self::begin).
     fn put(&self, whole: &Bytes, hash: Hash) -> io::Result<Blob>;
 
-    /// Gives back what was kept, piece by piece.
+    /// Opens stored content for reading piece by piece.
     ///
     /// # Errors
-    /// When it is not there any more. Where it is not what its hash says, reading it fails, at its
+    /// When it is not there any more. Where it does not match its hash, reading it fails, at its
     /// end at the latest.
     fn open(&self, blob: &Blob) -> io::Result<Source>;
 
-    /// Gives back what was kept, in one piece.
+    /// Returns stored content in one piece.
     ///
     /// # Errors
-    /// When it is not there any more, or not what its hash says.
+    /// When it is not there any more, or does not match its hash.
     fn get(&self, blob: &Blob) -> io::Result<Bytes> {
         let mut whole = Vec::new();
         self.open(blob)?.read_to_end(&mut whole)?;
         Ok(whole.into())
     }
 
-    /// Sees to it that what is kept under this hash makes no room for other content while what is
-    /// given lives. Nothing needs to be there.
+    /// Keeps the content with this hash from being evicted for other content while the returned
+    /// guard lives. The content need not be stored yet.
     fn hold(&self, hash: Hash) -> PinGuard;
 
-    /// What is kept under this hash; none where nothing is.
+    /// Finds the content that is stored under this hash; none where there is none.
     fn find(&self, hash: &Hash) -> Option<Blob>;
 
-    /// How many contents made room for others since this was asked last.
+    /// The number of contents that were evicted for others since the last call.
     fn let_go(&self) -> u64 {
         0
     }
 
-    /// A place for copies of what files hold before a command that may change them. They are gone
-    /// with the last one who holds it.
+    /// A store for copies of files before a command that may change them. The copies are removed
+    /// when the last holder drops it.
     ///
     /// # Errors
     /// When none can be made.
@@ -76,46 +77,46 @@ pub trait PreImages: Send + Sync {
         Ok(Arc::new(MemoryCopies::default()))
     }
 
-    /// What processes of this session left there that were killed.
+    /// The copies that killed processes of this session left behind.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When they cannot be read.
     fn left(&self) -> io::Result<Vec<CrashLeftovers>> {
         Ok(Vec::new())
     }
 
-    /// Returns once everything that was kept would survive a power cut. It waits for the disk.
+    /// Returns once everything that was stored would survive a power cut. It waits for the disk.
     ///
     /// # Errors
     /// When the system cannot promise that.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// What a killed process left of its copies; dropped, it is gone.
+/// The copies that a killed process left behind; dropping this removes them.
 pub struct CrashLeftovers {
     /// The copies.
     pub copies: Arc<dyn Copies>,
-    /// What was put down beside them.
+    /// The checkpoint text that was recorded beside them.
     pub text: Vec<u8>,
-    /// When the process lived for sure, in nanoseconds since the Unix epoch.
+    /// The last time at which the process certainly lived, in nanoseconds since the Unix epoch.
     pub lived: i128,
 }
 
-/// Content that is being kept; dropped before its end, it is not.
+/// Content that is being stored; dropped before its end, it is discarded.
 pub trait PendingPreImage: Send {
-    /// Takes the next piece.
+    /// Appends the next piece.
     ///
     /// # Errors
     /// As [`PreImages::begin`].
     fn push(&mut self, piece: &[u8]) -> io::Result<()>;
 
-    /// A file of this machine that takes the content, for one who can fill it in one step; none
-    /// where it goes elsewhere.
+    /// A file of this machine that takes the content, for a caller that can fill it in one step.
+    /// None where the content goes elsewhere.
     fn file(&self) -> Option<OwnedFd> {
         None
     }
 
-    /// Takes what its file was filled with as the content. It waits for the disk.
+    /// Takes the content of the filled [`file`](Self::file). It waits for the disk.
     ///
     /// # Errors
     /// As [`PreImages::begin`].
@@ -123,7 +124,7 @@ pub trait PendingPreImage: Send {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Names what came.
+    /// Finishes the content and returns its name.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -166,7 +167,7 @@ fn blob_of(hash: Hash, len: u64) -> Blob {
     Blob { hash, len, mime: MIME.to_owned() }
 }
 
-/// Keeps content in memory, the newest where there is no room for all.
+/// Stores pre-images in memory. Where there is no room for all, the newest are retained.
 #[derive(Clone, Debug)]
 pub struct MemoryPreImages {
     quota: u64,
@@ -229,7 +230,7 @@ impl Default for MemoryPreImages {
 }
 
 impl MemoryPreImages {
-    /// Keeps at most `quota` bytes.
+    /// Creates a store of at most `quota` bytes.
     pub fn with_quota(quota: u64) -> Self {
         Self { quota, kept: Arc::default() }
     }

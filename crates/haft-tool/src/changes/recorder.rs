@@ -1,11 +1,11 @@
-//! Keeps what the files of one call held, at the moment in which they are changed.
+//! Records the content of files at the moment in which a call changes them.
 //!
-//! What is kept is what the change replaces: a refused change copies nothing. Content that the tool
-//! has read already is taken from it; anything else is read once.
+//! Only content that a change replaces is stored: a refused change copies nothing. Content that the
+//! tool has read already is taken from it; any other content is read once.
 //!
-//! **Invariant:** a change is never held up by what cannot be kept: it is made, and the answer says
-//! that it cannot be undone, and why. Every change through the host of a call has a receipt in the
-//! end, whether the tool gave one or not.
+//! **Invariant:** a change is never held up by content that cannot be stored. It is made, and the
+//! answer says that it cannot be undone, and why. In the end every change through the host of a
+//! call has a receipt, whether the tool gave one or not.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,13 +1,14 @@
-//! Several files that change together: all of them, or none.
+//! Transactions: several files that change together, all of them or none.
 //!
-//! **How:** first every new content is on the disk under a temporary name, and what it replaces is
-//! kept. Then a journal of the changes is written and synced, and one file after the other takes
-//! its name. Where one fails, those before it are put back. After a crash, the next start does the
-//! same from the journal: [`roll_back`]. A file that is moved goes back under its old name, with all
-//! that it is.
+//! **How:** first every new content is on disk under a temporary name, and the content that it
+//! replaces is stored. Then a journal of the changes is written and synced, and one file after the
+//! other takes its name. Where one fails, those before it are rolled back. After a crash, the next
+//! start does the same from the journal: [`roll_back`]. A moved file returns to its old name, with
+//! all its metadata.
 //!
-//! **Invariant:** a file is put back only where it stands as the transaction left it; what others
-//! wrote since is never touched, and is named. Nothing changes where something cannot be put back.
+//! **Invariant:** a file is rolled back only where it is still as the transaction left it. What
+//! others wrote since is never touched, and is named. Nothing changes where something cannot be
+//! rolled back.
 
 use std::io;
 
@@ -29,29 +30,29 @@ type Waiting = Option<Box<dyn Staged>>;
 /// Most files that are staged at once.
 const SIDE_BY_SIDE: usize = 8;
 
-/// One file of a transaction.
+/// One file change of a transaction.
 #[derive(Clone, Debug)]
 pub struct PlannedChange {
-    /// The file as it was looked up: it has to be in this state still.
+    /// The file as it was looked up; it must still be in this state.
     pub at: Located,
-    /// What shall become of it.
+    /// The new state of the file.
     pub to: NewState,
 }
 
-/// What shall become of a file.
+/// The new state of a file.
 #[derive(Clone, Debug)]
 pub enum NewState {
-    /// It holds this, with its hash; it is made where it is not there.
+    /// Holds this content, with its hash; created where it is missing.
     Holding(Bytes, Hash),
-    /// It is gone.
+    /// Deleted.
     Gone,
-    /// It is at another place, where nothing is.
+    /// Moved to another path, which must be free.
     Moved {
-        /// That place, as it was looked up.
+        /// The new path, as it was looked up.
         to: Located,
-        /// What it holds then; none where it stays the same.
+        /// The new content; none where it stays the same.
         data: Option<Bytes>,
-        /// The hash of what it holds then.
+        /// The hash of the content after the move.
         hash: Hash,
     },
 }
@@ -69,10 +70,11 @@ impl PlannedChange {
 /// Why files were not changed together.
 #[derive(Debug, Error)]
 pub enum TransactionError {
-    /// Nothing was changed: one of them cannot be.
+    /// Nothing was changed: one of the files cannot be changed.
     #[error("{0}")]
     Refused(#[source] io::Error),
-    /// Nothing was changed: what this one holds cannot be kept, so it could not be put back.
+    /// Nothing was changed: the content of this file cannot be stored, so it could not be rolled
+    /// back.
     #[error("{path} cannot be changed together with other files: {why}")]
     NotKept {
         /// The file.
@@ -83,20 +85,20 @@ pub enum TransactionError {
     /// Nothing was changed: the journal cannot be written.
     #[error("what is about to be changed cannot be put down for the case of a crash: {0}")]
     NoJournal(#[source] io::Error),
-    /// One failed after others had been changed, which were put back.
+    /// One change failed after others had been made, which were rolled back.
     #[error("{source}")]
     PutBack {
         /// Why it failed.
         source: io::Error,
-        /// How many were put back.
+        /// How many were rolled back.
         files: usize,
     },
-    /// One failed after others had been changed, and some of these could not be put back.
+    /// One change failed after others had been made, and some of these could not be rolled back.
     #[error("{source}; {}", told(.left))]
     Cut {
         /// Why it failed.
         source: io::Error,
-        /// What is not as it was, and why.
+        /// The files that are not as they were, and why.
         left: Vec<(HostPath, String)>,
     },
 }
@@ -106,22 +108,22 @@ fn told(left: &[(HostPath, String)]) -> String {
     format!("of the files changed before it, these could not be put back: {}", each.join(", "))
 }
 
-/// What putting back came to.
+/// The result of a rollback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rollback {
-    /// Files that are again as they were.
+    /// Files that were restored.
     pub restored: Vec<HostPath>,
     /// Files that were left as they are, and why.
     pub left: Vec<(HostPath, String)>,
-    /// True when one of them may be put back later: there is no room for it, or no right.
+    /// True when one of them may be restored later: there is no room for it, or no permission.
     pub again: bool,
 }
 
 impl Cx {
-    /// Changes several files together, in the order given: all of them, or none. Gives what was
-    /// written, none for what is gone.
+    /// Changes several files together, in the order given: all of them, or none. Returns what was
+    /// written for each, none for a deleted file.
     ///
-    /// The caller has the turn at each of them, and none is named twice.
+    /// The caller holds the lock of each file, and names none twice.
     ///
     /// # Errors
     /// See [`TransactionError`].
@@ -315,11 +317,11 @@ enum AppliedChange {
     Moved(Located, Located),
 }
 
-/// Puts files back that were changed while others that change with them were not.
+/// Rolls back the files of a transaction that was not completed.
 ///
-/// Those that stand as the change left them become what they were; all others are left alone, and
-/// those that are neither the old nor the new ones are named. With `torn`, nothing is put back
-/// where no file is the old one any more: then the change is complete.
+/// Files that are as the change left them are restored, and all others are left alone. Files that
+/// are neither in the old nor in the new state are named. With `torn`, nothing is rolled back where
+/// no file is in its old state any more: then the change is complete.
 pub async fn roll_back(
     host: &dyn Host,
     images: &dyn PreImages,

@@ -1,8 +1,8 @@
-//! What a terminal gives back of what was typed into it, which is nothing that its program says.
+//! Detects terminal echo: typed input that a terminal repeats, which is not output of its program.
 //!
-//! **Invariant:** of a line at most one typed line is taken for an echo, each only once, and only at
-//! the end of the line or behind what stood open when it was typed. What is not given back soon is
-//! waited for no longer.
+//! **Invariant:** in a line at most one typed line is taken for an echo. Each is matched only once,
+//! and only at the end of the line or after the text that stood there when it was typed. An echo
+//! that does not come soon is no longer expected.
 
 use std::{collections::VecDeque, ops::Range};
 

@@ -1,7 +1,7 @@
-//! One job: what it is, what it said last, and how it ended.
+//! One job: what it is, its latest output, and how it ended.
 //!
-//! **Invariant:** of its output only the newest is held, whole characters always. A line that has
-//! not ended yet counts for nobody's mark: it may still change, and is given anew each time.
+//! **Invariant:** only the newest output is held, always in whole characters. An unfinished line is
+//! not covered by any mark: it may still change, and is returned again each time.
 
 use std::{
     collections::VecDeque,
@@ -31,34 +31,34 @@ const PART: usize = 4 << 10;
 /// Characters of a title where it is only named.
 const NAME: usize = 60;
 
-/// What a job is made of: a command, later also an agent or a watcher.
+/// The work behind a job: a command, later also an agent or a watcher.
 pub trait Work: Send + Sync {
     /// Sends bytes to its input, as they are.
     ///
     /// # Errors
-    /// When nobody reads it any more, or it has none.
+    /// When nobody reads the input any more, or the work has none.
     fn input(&self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>>;
-    /// Bytes of what was sent to its input that it has not read; none where nobody knows.
+    /// Bytes that were sent to its input and not read yet; none where that is not known.
     fn untaken(&self) -> Option<usize> {
         None
     }
-    /// Ends its input.
+    /// Closes its input.
     fn end_input(&self);
-    /// Ends it, with time to clean up. Its end is told by what follows it.
+    /// Stops it, with time to clean up. Its end is reported by the future that follows it.
     fn stop(&self);
-    /// What is to be told of it at this moment beside what it says, each once.
+    /// Messages about it at this moment besides its output, each given once.
     fn tell(&self) -> BoxFuture<'_, Vec<String>> {
         Box::pin(std::future::ready(Vec::new()))
     }
-    /// The process that it is on its host; none where it is none.
+    /// Its process id on its host; none where it is no process.
     fn process(&self) -> Option<u32> {
         None
     }
-    /// What it tried of the network by now; none where nothing holds it.
+    /// What it has tried on the network so far; none where nothing confines it.
     fn tried(&self) -> BoxFuture<'_, Option<Tried>> {
         Box::pin(std::future::ready(None))
     }
-    /// Reports whether its output gives back what is sent to its input, as a terminal does.
+    /// Reports whether its output echoes its input, as a terminal does.
     fn echoes(&self) -> bool {
         false
     }
@@ -70,21 +70,21 @@ pub(super) type Tell = Box<dyn Fn(&AgentPath, TurnId, Body) + Send + Sync>;
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Whether by itself.
+    /// Whether it ended by itself.
     pub how: JobEnd,
     /// Its exit code, where it had one.
     pub exit: Option<i32>,
     /// The signal that ended it, where one did.
     pub signal: Option<i32>,
-    /// The same in words: `exit code 1`, `stopped`.
+    /// The end in words: `exit code 1`, `stopped`.
     pub words: String,
-    /// What else is to be said, such as what of its output is not kept.
+    /// Further messages, such as which output is not stored.
     pub notes: Vec<String>,
-    /// Where its output is kept, as far as it is; none where it said nothing.
+    /// The address of its output, as far as that is stored; none where it printed nothing.
     pub address: Option<String>,
-    /// What it tried of the network; none where nothing held it. Its session says what is to be said of it.
+    /// What it tried on the network; none where nothing confined it. Its session words the report.
     pub tried: Option<Tried>,
-    /// When.
+    /// When it ended.
     pub at: Instant,
 }
 
@@ -92,12 +92,12 @@ pub struct Ended {
 const KILLED: &str = "killed: it did not end when it was stopped";
 
 impl Ended {
-    /// The end of one that was told to end, did not, and is given up.
+    /// The end of a job that was told to stop, did not, and was killed.
     pub fn killed() -> Self {
         Self::new(JobEnd::Stopped, KILLED)
     }
 
-    /// An end now, in words.
+    /// An end at this moment, in words.
     pub fn new(how: JobEnd, words: impl Into<String>) -> Self {
         let (words, at) = (words.into(), Instant::now());
         let (exit, signal, notes, address, tried) = Default::default();
@@ -105,21 +105,21 @@ impl Ended {
     }
 }
 
-/// A stretch of a job's output.
+/// A part of a job's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputPart {
-    /// Where it begins, in bytes of the clean output: where the line does in which it was asked for;
-    /// the next line, further on, where that is not held any more.
+    /// Where it begins, in bytes of the cleaned output. This is the start of the line in which it
+    /// was requested, or of the next line where that is not held any more.
     pub from: u64,
-    /// Where it ends: the mark for the next look.
+    /// Where it ends: the mark for the next request.
     pub next: u64,
-    /// Whole lines; the last line of all as it is.
+    /// Whole lines; the very last line of the output may lack its end.
     pub text: String,
-    /// The line that has not ended yet.
+    /// The unfinished line.
     pub open: String,
 }
 
-/// See the module.
+/// A job: its identity, its newest output and its end.
 pub struct Job {
     id: String,
     call: CallId,
@@ -200,7 +200,8 @@ impl Job {
         job
     }
 
-    /// Whether an earlier run of the session began it: of what it said only that is known which was kept.
+    /// Reports whether an earlier run of the session began it. Of its output only the stored part
+    /// is known.
     pub fn is_past(&self) -> bool {
         self.end().is_some_and(|ended| ended.at == self.began)
     }
@@ -237,7 +238,7 @@ impl Job {
         format!("{} ({short}{more})", self.id)
     }
 
-    /// How long it ran, or runs so far.
+    /// How long it ran, or has been running.
     pub fn lasted(&self) -> Duration {
         let until = self.end().map_or_else(Instant::now, |ended| ended.at);
         until.duration_since(self.began)
@@ -276,8 +277,8 @@ impl Job {
         }
     }
 
-    /// Adds whole lines to its output, at its end also one without an end, and says how far the next
-    /// one has come.
+    /// Adds whole lines to its output; the last piece of all may lack a line end. `open` is the
+    /// next line as far as it has come.
     pub fn push(&self, text: &str, open: &str) {
         let mut state = self.state();
         state.stale = false;
@@ -295,22 +296,22 @@ impl Job {
         state.watches = watches;
     }
 
-    /// Says how many bytes its output has so far as it came, of which cleaning makes fewer or more.
+    /// Sets the number of bytes of its raw output so far. Cleaning makes fewer or more of them.
     pub fn came(&self, bytes: u64) {
         self.state().bytes = bytes;
     }
 
-    /// Bytes of its output so far, as it came.
+    /// The number of bytes of its raw output so far.
     pub fn bytes(&self) -> u64 {
         self.state().bytes
     }
 
-    /// Says that not all of its output is kept.
+    /// Records that not all of its output is stored.
     pub fn loses(&self) {
         self.state().lossy = true;
     }
 
-    /// Whether some of its output is kept nowhere.
+    /// Reports whether some of its output is stored nowhere.
     pub fn is_lossy(&self) -> bool {
         self.state().lossy
     }
@@ -326,7 +327,7 @@ impl Job {
         }
     }
 
-    /// Its output from a mark on, as far as it is held.
+    /// Its output from a mark on, as far as it is held in memory.
     pub fn since(&self, mark: u64) -> OutputPart {
         let state = self.state();
         let (from, text) = state.recent.lines_since(mark);
@@ -334,15 +335,16 @@ impl Job {
         OutputPart { from, next, text, open: state.open.clone() }
     }
 
-    /// Where its output ends.
+    /// The mark at the end of its output.
     pub fn mark(&self) -> u64 {
         self.state().recent.end()
     }
 
-    /// Looks for a line in which something is found in its output from a mark on, also in what comes.
+    /// Searches its output from a mark on for a line that matches `test`, including output that
+    /// still comes.
     ///
-    /// A line that has not ended counts as far as it has come, unless input was sent since. What a
-    /// terminal gave back of input counts for nothing.
+    /// An unfinished line counts as far as it has come, unless input was sent since. Input that a
+    /// terminal echoes never counts.
     ///
     /// # Errors
     /// When the system gives no thread for it.
@@ -364,7 +366,7 @@ impl Job {
     /// Sends bytes to its input, as they are.
     ///
     /// # Errors
-    /// When nobody reads it any more, or it has none.
+    /// When nobody reads the input any more, or the job has none.
     pub async fn input(&self, bytes: Bytes) -> io::Result<()> {
         {
             let state = &mut *self.state();
@@ -376,40 +378,41 @@ impl Job {
         self.work().input(bytes).await
     }
 
-    /// Bytes of what was sent to its input that it has not read; none where nobody knows.
+    /// Bytes that were sent to its input and not read yet; none where that is not known.
     pub fn untaken(&self) -> Option<usize> {
         self.work().untaken()
     }
 
-    /// Ends its input.
+    /// Closes its input.
     pub fn end_input(&self) {
         self.state().input_over = true;
         self.work().end_input();
     }
 
-    /// Whether its input was ended.
+    /// Reports whether its input was closed.
     pub fn is_input_over(&self) -> bool {
         self.state().input_over
     }
 
-    /// Ends it, with time to clean up.
+    /// Stops it, with time to clean up.
     pub fn stop(&self) {
         self.stopping.cancel();
         self.work().stop();
     }
 
-    /// What is to be told of it at this moment beside what it says, each once.
+    /// Takes the messages about it besides its output; each is given once.
     pub async fn take_notices(&self) -> Vec<String> {
         let work = self.work();
         work.tell().await
     }
 
-    /// The process that it is on its host; none where it is none, or has ended.
+    /// Its process id on its host; none where it is no process, or has ended.
     pub fn process(&self) -> Option<u32> {
         self.work().process()
     }
 
-    /// Why no other command reaches what it serves at 127.0.0.1, and what to do; none where they do.
+    /// Why other commands cannot reach what it serves at 127.0.0.1, and what to do; none where they
+    /// can.
     pub async fn apart(&self) -> Option<String> {
         let work = self.work();
         work.tried().await.as_ref().and_then(crate::session::network::apart)
@@ -419,12 +422,12 @@ impl Job {
         self.work.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Cancelled once it is to end.
+    /// Cancelled once the job is to end.
     pub const fn stopping(&self) -> &CancellationToken {
         &self.stopping
     }
 
-    /// Says that the model of its agent knows how it ended.
+    /// Records that the model of its agent knows how it ended.
     pub fn mark_seen(&self) {
         self.state().told = true;
     }
@@ -433,7 +436,7 @@ impl Job {
         self.state().told
     }
 
-    /// How it ended, with the last that it said.
+    /// A report of how it ended, with the last lines of its output.
     pub fn report(&self) -> String {
         let Some(ended) = self.end() else { return format!("The job {} runs.", self.named()) };
         let took = self.lasted().as_secs();

@@ -1,8 +1,8 @@
-//! Looking for a line in what a job says, on a thread of its own.
+//! Searches a job's output for a line, on a thread of its own.
 //!
-//! **Invariant:** neither the job nor who waits is held up by a search, however long it takes: lines
-//! are handed over in bounded memory, and who gives up waits for nothing. The thread ends with the
-//! line that it searches then.
+//! **Invariant:** a search holds up neither the job nor the caller that waits, however long it
+//! takes. Lines are passed in bounded memory, and a caller that drops the search waits for nothing.
+//! The thread then ends after the line that it is searching.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +14,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Finds something in a line from a byte on.
+/// Finds a match in a line, from a byte offset on; gives the byte range.
 pub type Test = Box<dyn Fn(&str, usize) -> Option<Range<usize>> + Send>;
 
 /// Most bytes that wait to be looked at.
@@ -88,7 +88,7 @@ impl Drop for Feed {
     }
 }
 
-/// A search that goes on; given up when it is dropped.
+/// A running search; dropping it stops it.
 #[derive(Debug)]
 pub struct Seeking {
     shared: Arc<Shared>,
@@ -110,12 +110,12 @@ impl Seeking {
         Ok((Feed(Arc::clone(&shared)), Self { shared, found }))
     }
 
-    /// The line; none once all that the job said was looked at and it has ended.
+    /// Waits for the line; none once the job has ended and all its output was searched.
     pub async fn found(&mut self) -> Option<String> {
         (&mut self.found).await.ok()
     }
 
-    /// Bytes that came faster than they could be looked at, and were not.
+    /// Bytes that came faster than they could be searched, and were skipped.
     pub fn skipped(&self) -> u64 {
         self.shared.queue().skipped
     }

@@ -1,9 +1,9 @@
-//! Jobs: what goes on beside the calls of a session, such as a command in the background.
+//! Jobs: work that runs beside the calls of a session, such as a command in the background.
 //!
-//! **Invariant:** a job is told once as begun and once as ended. Memory is fixed however much it
-//! says. None outlives [`Jobs::end`], nor the table. The end is reported to the model once: with
-//! the next request of the agent whose call began the job, unless it was seen in an answer before.
-//! What a job is made of it does not know: that is a [`Work`].
+//! **Invariant:** a job is reported once as begun and once as ended. Memory is fixed however much
+//! it prints. No job outlives [`Jobs::end`], nor the table of jobs. The end is reported to the
+//! model once: with the next request of the agent whose call began the job, unless an answer showed
+//! it before. This module does not know what a job does: that is a [`Work`].
 
 mod echo;
 mod job;
@@ -30,16 +30,16 @@ const ENDED: usize = 32;
 /// Those of which it is known beside them how they ended.
 const FORGOTTEN: usize = 1_000;
 
-/// What the jobs of a session may take.
+/// The limits of a session's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobLimits {
-    /// Most that run at once.
+    /// Maximum number of jobs that run at once.
     pub running: usize,
-    /// Bytes of the newest output of one that stay in memory.
+    /// Bytes of a job's newest output that are held in memory.
     pub memory: usize,
-    /// How long one may run.
+    /// Maximum run time of a job.
     pub life: Duration,
-    /// Bytes of one's output that are kept on disk.
+    /// Bytes of a job's output that are stored on disk.
     pub disk: u64,
 }
 
@@ -115,12 +115,12 @@ impl Jobs {
         self.limits.get_or_init(|| limits);
     }
 
-    /// What jobs may take.
+    /// The limits of the jobs.
     pub fn limits(&self) -> JobLimits {
         *self.limits.get_or_init(JobLimits::default)
     }
 
-    /// From here on none can begin, for this reason.
+    /// From now on no job can begin, for this reason; the first reason counts.
     pub fn refuse(&self, why: &str) {
         self.table().refused.get_or_insert_with(|| why.to_owned());
     }
@@ -130,10 +130,10 @@ impl Jobs {
         self.table().refused.is_some()
     }
 
-    /// Takes a place for one more.
+    /// Reserves a place for one more job.
     ///
     /// # Errors
-    /// When too many run, or none can begin any more.
+    /// When too many jobs run, or none can begin any more.
     pub fn begin(self: &Arc<Self>) -> Result<JobPlace, ToolError> {
         let most = self.limits().running;
         let mut table = self.table();
@@ -156,16 +156,16 @@ impl Jobs {
         Ok(JobPlace { jobs: Arc::clone(self), before: Duration::ZERO, is_used: false })
     }
 
-    /// All that are listed, the oldest first.
+    /// All listed jobs, the oldest first.
     pub fn all(&self) -> Vec<Arc<Job>> {
         self.table().jobs.values().cloned().collect()
     }
 
-    /// The one of this name, or of its number alone; without a name the only one that runs, else the only
-    /// one there is.
+    /// Finds a job by its name, or by its number alone. Without a name it is the only one that
+    /// runs, else the only one there is.
     ///
     /// # Errors
-    /// Names those that there are.
+    /// When there is no such job, or several; names those that there are.
     pub fn find(&self, id: Option<&str>) -> Result<Arc<Job>, ToolError> {
         let all = self.all();
         if let Some(id) = id {
@@ -204,14 +204,14 @@ impl Jobs {
         self.table().jobs.values().filter(ran).cloned().collect()
     }
 
-    /// The jobs that an agent's calls began, that ended, and whose end its model does not know.
+    /// The ended jobs of an agent's calls whose end its model does not know yet.
     pub fn unreported(&self, agent: &AgentPath) -> Vec<Arc<Job>> {
         let news = |job: &&Arc<Job>| job.agent() == agent && job.end().is_some() && !job.is_told();
         self.table().jobs.values().filter(news).cloned().collect()
     }
 
-    /// What an answer says of jobs that ended, for callers without requests of their own that
-    /// would say it: over MCP and on the command line.
+    /// Reports of ended jobs for an answer, over MCP and on the command line. Such callers have no
+    /// requests of their own that would report them.
     pub fn news(&self, cx: &Cx) -> Vec<String> {
         if cx.nested || cx.conversation().standing().is_some() {
             return Vec::new();
@@ -224,19 +224,19 @@ impl Jobs {
         news.iter().map(tell).collect()
     }
 
-    /// The one that a call began; the newest where several did.
+    /// The job that a call began; the newest where it began several.
     pub fn of_call(&self, call: &CallId) -> Option<Arc<Job>> {
         self.table().jobs.values().rev().find(|job| job.call() == call).cloned()
     }
 
-    /// Takes note of a job of an earlier run of this session, whose name is taken.
+    /// Records that a job of an earlier run of this session took this name.
     pub fn saw(&self, id: &str) {
         let mut table = self.table();
         table.last = table.last.max(number(id).unwrap_or(0));
     }
 
-    /// Takes note of a job of an earlier run of this session, begun by that call of that agent,
-    /// with its end, of which the model is still to be told.
+    /// Adds an ended job of an earlier run of this session, with the call and the agent that began
+    /// it. The model is still to be told of its end.
     pub fn was(&self, id: &str, (call, agent): (CallId, AgentPath), title: &str, ended: Ended) {
         self.saw(id);
         let Some(number) = number(id) else { return };
@@ -244,9 +244,10 @@ impl Jobs {
         self.table().jobs.insert(number, Arc::new(job));
     }
 
-    /// Stops all that run, all together, and lets none begin any more; gives those that it stopped.
+    /// Stops all running jobs at once and lets none begin any more; returns the jobs that it
+    /// stopped.
     ///
-    /// What does not end within this time is given up: it is killed.
+    /// Jobs that do not end within the time `within` are killed.
     pub async fn end(&self, within: Duration) -> Vec<Arc<Job>> {
         self.refuse("the session is ending");
         let running: Vec<Arc<Job>> = self.table().running().cloned().collect();
@@ -289,7 +290,7 @@ fn number(id: &str) -> Option<u64> {
     id.strip_prefix('j').unwrap_or(id).parse().ok()
 }
 
-/// A place for a job that is about to begin; dropped, it is free again.
+/// A reserved place for a job that is about to begin; dropping it frees the place.
 pub struct JobPlace {
     jobs: Arc<Jobs>,
     /// How long its work runs already.
@@ -299,19 +300,20 @@ pub struct JobPlace {
 }
 
 impl JobPlace {
-    /// For work that runs so long already.
+    /// The same place, for work that has been running for this time.
     #[must_use]
     pub const fn after(mut self, time: Duration) -> Self {
         self.before = time;
         self
     }
 
-    /// Begins the job of a call: `follow` is its life, which gives how it ended.
+    /// Begins the job of a call: `follow` gives the future that runs until its end and returns how
+    /// it ended.
     ///
-    /// Of the call nothing is held on to but its names, so that the session can end.
+    /// The job retains only the ids of the call, so that the session can end.
     ///
     /// # Errors
-    /// When its begin cannot be told; `follow` is dropped then.
+    /// When no job can begin any more, or its begin cannot be recorded; `follow` is dropped then.
     pub fn start<F>(
         mut self,
         cx: &Cx,

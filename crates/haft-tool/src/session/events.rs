@@ -1,4 +1,5 @@
-//! Where events and big things go: the seams to the session, without knowing it.
+//! The interfaces to the session's log: where events and large values go, without knowing the
+//! session.
 
 use std::{
     collections::HashMap,
@@ -10,12 +11,12 @@ use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{AgentPath, Blob, Body, Hash, TurnId};
 
-/// An event that could not be kept: disk full, folder gone.
+/// An event that could not be recorded: disk full, folder gone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the session's log cannot be written: {0}")]
 pub struct RecordError(pub String);
 
-/// Takes everything that happens: keeps what is durable, shows all of it.
+/// A sink for all events: records durable ones, shows all of them.
 pub trait Events: Send + Sync {
     /// Appends a durable body to the log, then shows it; a passing one is only shown.
     ///
@@ -30,7 +31,7 @@ pub trait Events: Send + Sync {
     fn sync_ahead(&self) {}
 }
 
-/// Keeps nothing and shows nothing, for calls outside any session.
+/// Records nothing and shows nothing, for calls outside any session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Discard;
 
@@ -44,22 +45,22 @@ impl Events for Discard {
     }
 }
 
-/// Keeps big things by the hash of their content.
+/// Stores large values by the hash of their content.
 pub trait Blobs: Send + Sync {
-    /// Keeps `bytes` and names them.
+    /// Stores `bytes` and returns their name.
     ///
     /// # Errors
     /// When they cannot be written.
     fn put(&self, bytes: Bytes, mime: &str) -> io::Result<Blob>;
 
-    /// Gives back what was kept.
+    /// Returns a stored value.
     ///
     /// # Errors
-    /// When it is not there, or not what its hash says.
+    /// When it is not there, or does not match its hash.
     fn get(&self, blob: &Blob) -> io::Result<Bytes>;
 }
 
-/// Keeps big things in memory.
+/// Stores large values in memory.
 #[derive(Debug, Default)]
 pub struct MemoryBlobs(Mutex<HashMap<Hash, Bytes>>);
 

@@ -1,4 +1,5 @@
-//! What outlives a call: state of the session and of each conversation, and what they are given by faces.
+//! State that outlives a call: state of the session and of each conversation, and the services that
+//! front ends give them.
 
 pub(crate) mod events;
 pub(crate) mod network;

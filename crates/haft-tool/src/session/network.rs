@@ -1,8 +1,8 @@
-//! What the confined programs of a session have of the network: one that they share and that reaches nothing
-//! outside, and what is said where they tried more.
+//! The network of a session's confined programs: they share one that reaches nothing outside. It
+//! also words the report where they tried more.
 //!
-//! **Invariant:** what is said is what the kernel counted, never what a program printed; of that, only the name of a
-//! host is taken.
+//! **Invariant:** the report is what the kernel counted, never what a program printed. Only the
+//! name of a host is taken from a program's output.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -46,7 +46,7 @@ struct Neighbour {
     beside: Mutex<Vec<Arc<Self>>>,
 }
 
-/// The stay of a program in the network of its session; over when dropped.
+/// A program's use of the session's network; it ends when this is dropped.
 pub struct Stay {
     network: Arc<Network>,
     id: u64,
@@ -102,7 +102,7 @@ impl Neighbour {
 }
 
 impl Stay {
-    /// What else had the network meanwhile, as it is called.
+    /// The names of the other programs that used the network in the meantime.
     pub fn beside(&self) -> Vec<String> {
         let other = |one: &Arc<Neighbour>| {
             one.name.get().cloned().unwrap_or_else(|| "another command".to_owned())

@@ -1,7 +1,8 @@
-//! The broker: whatever needs a person is asked here, and answered from any front end.
+//! The broker: questions for a person are asked here, and answered from any front end.
 //!
-//! **Invariant:** a question is on the log before anyone sees it, is settled exactly once, and the
-//! first answer wins. It dies with its call. Where nobody can answer, its own `if_nobody` counts.
+//! **Invariant:** a question is in the log before anyone sees it. It is settled exactly once, and
+//! the first answer wins. It ends with its call. Where nobody can answer, its own `if_nobody`
+//! counts.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::{Cx, Dispatcher, Events};
 
-/// A question that waits.
+/// A waiting question.
 pub struct Waiting {
     /// The question.
     pub question: Question,
@@ -24,7 +25,7 @@ pub struct Waiting {
     answer: oneshot::Sender<(Reply, Answerer)>,
 }
 
-/// See the module.
+/// The broker of a session's questions.
 pub struct Broker {
     events: Arc<dyn Events>,
     waiting: Mutex<BTreeMap<QuestionId, Waiting>>,
@@ -42,9 +43,9 @@ impl Broker {
         }
     }
 
-    /// Says whether a front end is there that can answer.
+    /// Sets whether a front end is there that can answer.
     ///
-    /// Once nobody is there any more, what waits is answered as if nobody had been there.
+    /// Once none is there any more, waiting questions are answered as if nobody had been there.
     pub fn set_somebody(&self, there: bool) {
         let mut waiting = self.lock();
         self.somebody.store(there, Ordering::Release);
@@ -66,17 +67,17 @@ impl Broker {
         QuestionId::nth(self.asked.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Takes note of how many questions a resumed log already has.
+    /// Records the id of a question in a resumed log, so that new ids come after it.
     pub fn saw(&self, id: &QuestionId) {
         let number = id.0.trim_start_matches('q').parse().unwrap_or(0);
         self.asked.fetch_max(number, Ordering::Relaxed);
     }
 
-    /// Asks about a call, and waits for the answer of a person; the end of the call makes the
-    /// question void.
+    /// Asks about a call, and waits for a person's answer. The end of the call makes the question
+    /// void.
     ///
     /// # Cancel safety
-    /// A dropped future voids the question: it is told as cancelled and waits no longer.
+    /// A dropped future voids the question: it is reported as cancelled and waits no longer.
     pub async fn ask(&self, question: Question, cx: &Cx, request: ToolUse) -> (Reply, Answerer) {
         let (agent, turn, stop) = (cx.agent(), cx.turn, &cx.stop);
         let (id, fallback) = (question.id.clone(), question.if_nobody.clone());
@@ -119,7 +120,8 @@ impl Broker {
         waiting.answer.send((reply, Answerer::Person(front_end.to_owned()))).is_ok()
     }
 
-    /// Settles a question that nobody has seen or that was answered by no person.
+    /// Settles a waiting question with its `if_nobody`: nobody has seen it, or no person answered
+    /// it.
     pub fn unanswered(&self, id: &QuestionId) {
         if let Some(Waiting { question, answer, .. }) = self.lock().remove(id) {
             // A call that ended meanwhile has settled its question itself.
@@ -127,12 +129,12 @@ impl Broker {
         }
     }
 
-    /// The call that a question is about that still waits, and where it is made.
+    /// The call that a waiting question is about, and the dispatcher that makes the call.
     pub fn about(&self, id: &QuestionId) -> Option<(Arc<Dispatcher>, ToolUse)> {
         self.lock().get(id).map(|waiting| waiting.about.clone())
     }
 
-    /// The questions that wait now, oldest first.
+    /// The waiting questions, oldest first.
     pub fn open(&self) -> Vec<Question> {
         self.lock().values().map(|waiting| waiting.question.clone()).collect()
     }

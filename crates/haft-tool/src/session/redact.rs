@@ -1,7 +1,7 @@
-//! What calls and events tell, without values of secrets.
+//! Redaction: hides the values of secrets in calls and events.
 //!
-//! **Invariant:** texts change and nothing else: what describes the shape of a value still does. Paths
-//! of receipts stay what they are, since what was changed is taken back by them.
+//! **Invariant:** only texts change: fields that describe the shape of a value still do. Paths of
+//! receipts are not changed, since undo needs them.
 
 use std::borrow::Cow;
 
@@ -30,11 +30,11 @@ pub(crate) fn learn(secrets: &Secrets, input: &Value) {
     Hider { secrets, learns: true }.value(&mut input.clone());
 }
 
-/// Hides secrets in an event, whichever it is.
+/// Hides secrets in an event of any kind.
 ///
-/// What the model made up is no secret: from its words, and from questions about its calls, nothing
-/// is learnt. What a call gave back was looked through before it was cut. Paths of receipts stay what
-/// they are, since what was changed is taken back by them.
+/// Text that the model made up is no secret: no values are learnt from its words, or from questions
+/// about its calls. The result of a call was searched before it was cut. Paths of receipts are not
+/// changed, since undo needs them.
 pub fn hide_in(secrets: &Secrets, body: &mut Body) {
     let known = Hider { secrets, learns: false };
     let learning = Hider { secrets, learns: true };

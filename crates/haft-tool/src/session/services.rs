@@ -1,11 +1,12 @@
-//! What the tools of a session are given by whoever built it: values found by their type, and what ends
-//! with the session.
+//! The services of a session, which its builder provides to the tools: values by their type, and
+//! closers that run at the end of the session.
 //!
-//! A service is usually a trait object. A tool names the trait; who builds the session gives the value:
-//! `services.insert::<dyn Clock>(Arc::new(SystemClock))`, then `cx.service::<dyn Clock>()`.
+//! A service is usually a trait object. A tool names the trait, and the builder of the session
+//! inserts the value: `services.insert::<dyn Clock>(Arc::new(SystemClock))`, then
+//! `cx.service::<dyn Clock>()`.
 //!
-//! **Invariant:** every closer runs once. One that hangs or panics is left and named, and holds up no
-//! other for longer than its own time.
+//! **Invariant:** every closer runs once. A closer that hangs or panics is abandoned and named, and
+//! holds up no other for longer than its own time.
 
 use std::{
     any::{Any, TypeId, type_name},
@@ -17,16 +18,17 @@ use std::{
 use futures::future::{BoxFuture, join_all};
 use haft_types::ToolError;
 
-/// When something is closed. All of one phase is closed side by side, before the next one begins.
+/// When something is closed. All closers of one phase run at the same time, before the next phase
+/// begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// What works: jobs, shells, servers, agents.
+    /// Active work: jobs, shells, servers, agents.
     Work,
-    /// What records: files of logs, copies, outputs.
+    /// Records: files of logs, copies, outputs.
     Record,
 }
 
-/// Closes something; gives what it stopped, in words.
+/// Closes something; returns what it stopped, in words.
 pub type Closer = Box<dyn FnOnce() -> BoxFuture<'static, Vec<String>> + Send>;
 
 struct Entry {
@@ -45,13 +47,13 @@ pub struct Services {
 }
 
 impl Services {
-    /// Gives a service to the session. One of the same type that was there before is replaced.
+    /// Inserts a service. One of the same type that was there before is replaced.
     pub fn insert<T: ?Sized + Send + Sync + 'static>(&self, service: Arc<T>) {
         let mut all = self.by_type.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(TypeId::of::<T>(), Box::new(service));
     }
 
-    /// The service of this type; none where nobody gave one.
+    /// The service of this type; none where none was inserted.
     pub fn get<T: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let all = self.by_type.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(&TypeId::of::<T>())?.downcast_ref::<Arc<T>>().cloned()
@@ -72,10 +74,10 @@ impl Services {
         service
     }
 
-    /// As [`get`](Self::get), for a tool that can do nothing without it.
+    /// As [`get`](Self::get), for a tool that cannot work without the service.
     ///
     /// # Errors
-    /// Names the service that is missing.
+    /// When the service is missing; names it.
     pub fn required<T: ?Sized + Send + Sync + 'static>(&self) -> Result<Arc<T>, ToolError> {
         let missing = || {
             let name = type_name::<T>();
@@ -86,14 +88,14 @@ impl Services {
         self.get().ok_or_else(missing)
     }
 
-    /// Has something closed with the session, which may take so long.
+    /// Registers a closer that runs when the session is closed; it may take the time `within`.
     pub fn on_close(&self, name: &'static str, phase: Phase, within: Duration, close: Closer) {
         let mut closers = self.closers.lock().unwrap_or_else(PoisonError::into_inner);
         closers.push(Entry { name, phase, within, close });
     }
 
-    /// Closes all that is to be closed, in its phases; gives what it stopped, and what would not end,
-    /// in words. Nothing is closed twice.
+    /// Runs all closers, phase by phase. Returns what they stopped, and what did not end, in words.
+    /// Nothing is closed twice.
     pub async fn close(&self) -> Vec<String> {
         let mut stopped = Vec::new();
         for phase in [Phase::Work, Phase::Record] {

@@ -1,8 +1,8 @@
-//! What a command says that haft itself asks for, before a conversation begins.
+//! Runs a command for haft itself, before a conversation begins, and returns its output.
 //!
 //! **Invariant:** it runs only where the same command of a model would be allowed because it only
-//! looks, and held to that by the system; where nothing holds it, it does not run. It leaves no
-//! event, and dies with the future.
+//! reads, and where the system enforces that. Without such enforcement it does not run. It leaves
+//! no event, and dies with the future.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,8 +22,8 @@ use crate::{
 const LOOK_UP: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
-    /// What a command of plain words prints on its standard output, at most so many bytes; none where it
-    /// is not known to only look, is not held to that, or fails.
+    /// The standard output of a command of plain words; `most` is the maximum size in bytes. None
+    /// where the command is not known to only read, is not confined to that, prints more, or fails.
     ///
     /// # Cancel safety
     /// A dropped future leaves no process.

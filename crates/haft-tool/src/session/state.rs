@@ -1,7 +1,7 @@
-//! What outlives a call: state of the session and state of the conversation, kept apart.
+//! State that outlives a call: state of the session and state of the conversation, separately.
 //!
-//! **Invariant:** what must survive resume, fork or compaction is a [`Body::State`] of the log;
-//! the type maps are only caches and handles.
+//! **Invariant:** state that must survive resume, fork or compaction is a [`Body::State`] of the
+//! log. The type maps are only caches and handles.
 
 use std::{
     any::{Any, TypeId},
@@ -35,27 +35,27 @@ impl TypeMap {
     }
 }
 
-/// What calls are judged by.
+/// The permissions by which calls are judged.
 #[derive(Clone, Debug)]
 pub struct Permissions {
-    /// The rules at their places.
+    /// The policy: the rules at their places.
     pub policy: Policy,
-    /// How much is asked.
+    /// The mode: how much a person is asked.
     pub mode: Mode,
-    /// What a person allowed for the session.
+    /// The grants of a person for this session.
     pub grants: Grants,
 }
 
-/// Keeps a rule that a person allowed for good.
+/// Saves a rule that a person allowed permanently.
 pub trait SaveRule: Send + Sync {
-    /// Says where rules are kept, for the question that offers it.
+    /// Names the place where rules are saved, for the question that offers it.
     fn place(&self) -> String;
 
-    /// Keeps an allow rule; gives what the person is to know of that, in a sentence without its full
-    /// stop, where there is anything.
+    /// Saves an allow rule. Returns what the person should know about that, in a sentence without
+    /// its full stop; none where there is nothing.
     ///
     /// # Errors
-    /// Says why it could not be kept; it then counts for this session only.
+    /// Says why it could not be saved; it then counts for this session only.
     fn save(&self, rule: &str) -> Result<Option<String>, String>;
 }
 
@@ -63,24 +63,24 @@ pub trait SaveRule: Send + Sync {
 pub struct Session {
     /// Its id; empty for calls outside any session.
     pub id: String,
-    /// Where events go.
+    /// The sink of events.
     pub events: Arc<dyn Events>,
-    /// Where big things go.
+    /// The store of large values.
     pub blobs: Arc<dyn Blobs>,
-    /// Where whole outputs are kept.
+    /// The store of whole outputs.
     pub outs: Arc<Outs>,
-    /// One queue for each real file.
+    /// The lock queues, one for each real file.
     pub queues: Arc<Queues>,
     /// Who may do what; replaced, never changed in place.
     judge: RwLock<Arc<Permissions>>,
-    /// Where questions are asked.
+    /// The broker of questions.
     pub questions: Arc<Broker>,
-    /// Most bytes of one call's output that are kept; none where the tool decides.
+    /// Maximum number of bytes of one call's output that are stored; none where the tool decides.
     pub output_max: Option<u64>,
-    /// What tools are given, and what ends with the session: [`SaveRule`], [`PreImages`],
+    /// The services for tools, and the closers of the session: [`SaveRule`], [`PreImages`],
     /// [`Journal`](crate::Journal), [`Peers`](crate::Peers), and whatever its builder adds.
     pub services: Services,
-    /// The values of secrets that are known, which nothing shows.
+    /// The known values of secrets, which nothing shows.
     pub secrets: Arc<Secrets>,
     /// Shells, jobs, servers and services, by type.
     pub map: TypeMap,
@@ -88,7 +88,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a session whose first call is `c1`.
+    /// Creates a session whose first call is `c1`.
     pub fn new(
         id: impl Into<String>,
         events: Arc<dyn Events>,
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// Where what changed files held is kept for undo; in memory where the session has no such service.
+    /// The store of pre-images for undo; one in memory where the session has no such service.
     pub fn pre_images(&self) -> Arc<dyn PreImages> {
         self.services.get_or_insert(|| Arc::new(MemoryPreImages::default()))
     }
@@ -122,48 +122,51 @@ impl Session {
         CallId::nth(self.calls.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Waits until cancelled commands have ended, and all that commands changed is found, also those
-    /// whose answer did not wait for it.
+    /// Waits until cancelled commands have ended, and all changes by commands are found. That
+    /// includes commands whose answer did not wait for it.
     pub async fn finished(&self) {
         self.map.get::<crate::call::cancelled::Stopping>().finished().await;
         self.map.get::<crate::changes::diff::Watch>().finished().await;
     }
 
-    /// Takes note of changes that no call made, such as an undo: they are nobody else's.
+    /// Records changes that no call made, such as an undo, so that no running command reports them.
     pub fn changed(&self, receipts: &[Receipt]) {
         self.map.get::<crate::changes::diff::Watch>().claim(receipts);
     }
 
-    /// Says that nobody hears the answers of cancelled calls: the next answer tells what they changed.
+    /// Declares that nobody reads the answers of cancelled calls: the next answer reports what they
+    /// changed.
     pub fn cancelled_are_unheard(&self) {
         self.map.get::<crate::changes::diff::Watch>().cancelled_are_unheard();
     }
 
-    /// As [`finished`](Self::finished), where no call follows: lets go of what it knows of the files.
+    /// As [`finished`](Self::finished), where no call follows: also releases what it knows of the
+    /// files.
     pub async fn close(&self) {
         self.map.get::<crate::call::cancelled::Stopping>().finished().await;
         self.map.get::<crate::changes::diff::Watch>().close().await;
     }
 
-    /// What counts for the whole session now; see [`Dispatcher::permissions`](crate::Dispatcher::permissions).
+    /// The permissions of the whole session now; see
+    /// [`Dispatcher::permissions`](crate::Dispatcher::permissions).
     pub fn permissions(&self) -> Arc<Permissions> {
         self.judge.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes what later calls are judged by.
+    /// Changes the permissions for later calls.
     pub fn set_permissions(&self, change: impl FnOnce(&mut Permissions)) {
         let mut judge = self.judge.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut judge));
     }
 
-    /// Takes note of an id that a resumed log already has.
+    /// Records the id of a call in a resumed log, so that new ids come after it.
     pub fn saw_call(&self, id: &CallId) {
         let number = id.0.trim_start_matches('c').split('.').next().and_then(|n| n.parse().ok());
         self.calls.fetch_max(number.unwrap_or(0), Ordering::Relaxed);
     }
 }
 
-/// State of one conversation: what this agent has seen and where its shell stands.
+/// State of one conversation: what this agent has seen and the working folder of its shell.
 #[derive(Default)]
 pub struct Conversation {
     /// Caches by type.
@@ -183,10 +186,10 @@ impl Conversation {
         Self { values, shell_cwd, ..Self::default() }
     }
 
-    /// Says that results of calls stand where the model sees them, until it is said again with
-    /// another revision: then some of them were masked or summarised.
+    /// Declares that the results of calls are in the model's view, at this revision. Another
+    /// revision means that some of them were masked or summarised.
     ///
-    /// It is the agent that says so. Where it is never said, nobody knows what the caller kept.
+    /// The agent calls this. Where it is never called, it is not known what the caller retained.
     pub fn results_stand(&self, revision: u64) {
         self.standing.store(revision.saturating_add(1), Ordering::Relaxed);
     }
@@ -195,12 +198,12 @@ impl Conversation {
         self.standing.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// The value last kept under `key`.
+    /// The value last stored under `key`.
     pub fn value(&self, key: &str) -> Option<Value> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// The folder that the shell was left in; none for the workspace root.
+    /// The folder in which the shell was left; none for the workspace root.
     pub fn shell_cwd(&self) -> Option<HostPath> {
         self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

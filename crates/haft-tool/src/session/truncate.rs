@@ -1,8 +1,8 @@
-//! Shortens values to a size, so that what is bounded is bounded for everyone who gets it.
+//! Truncates values to a size, so that a bounded value is bounded for everyone who gets it.
 //!
-//! **Invariant:** only long lists lose their last items and long texts their end, which is told in
-//! them: whatever describes the shape of the value still describes what is left of it. The size is
-//! that of the value as JSON, in bytes.
+//! **Invariant:** only long lists lose their last items, and long texts their end, which a mark in
+//! them says. Fields that describe the shape of the value still describe what is left of it. The
+//! size is that of the value as JSON, in bytes.
 
 use std::io;
 
@@ -15,10 +15,10 @@ pub(crate) const BYTES: u64 = 4;
 /// Bytes of data that are left for fields beside a list.
 const BESIDE: usize = 4096;
 
-/// What is left for a list in the data of an answer, in bytes of its JSON.
+/// The remaining room for a list in the data of an answer, in bytes of its JSON.
 ///
-/// What a call gives to programs is bounded as what it gives to the model is. A tool that ends its
-/// lists where there is no room for more can say so in the data, and where to go on.
+/// The data for programs is bounded like the text for the model. A tool that ends its lists where
+/// there is no more room can say so in the data, and where to continue.
 #[derive(Debug)]
 pub struct Room(usize);
 
@@ -29,7 +29,7 @@ impl Room {
         Self(if nested { usize::MAX } else { bytes.saturating_sub(BESIDE) })
     }
 
-    /// Takes room for an item; false where there is none, and then none for any other.
+    /// Takes room for an item; false where there is none, and then for every later item too.
     pub fn take(&mut self, item: &impl serde::Serialize) -> bool {
         let left = self.0.checked_sub(size(item) + 1);
         self.0 = left.unwrap_or(0);
@@ -40,8 +40,8 @@ impl Room {
 /// Texts up to this many bytes are never shortened: names, paths, words of a list.
 const SHORT: usize = 200;
 
-/// Shortens long texts and lists in a value until it has about `room` bytes as JSON, or only fields
-/// are left that have to be there; reports whether it was too long.
+/// Shortens long texts and lists in a value until it has about `room` bytes as JSON, or only
+/// required fields are left. Reports whether it was too long.
 pub fn shorten_data(value: &mut Value, room: usize) -> bool {
     let is_long = !fits(value, room);
     if is_long {

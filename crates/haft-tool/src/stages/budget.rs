@@ -1,8 +1,8 @@
-//! `budget`: cuts what a call gives back to the tool's budget and keeps the whole as `out://CALL`.
+//! `budget`: cuts the result of a call to the tool's budget and stores the whole as `out://CALL`.
 //!
-//! **Invariant:** text and images are counted apart; data and details have four bytes for each
-//! character of the budget. What is cut is addressed, and the model is told what it sees of how
-//! much and the exact next call. A nested call is not cut.
+//! **Invariant:** text and images are counted apart. Data and details have four bytes for each
+//! character of the budget. What is cut has an address. The model is told how much of it it sees,
+//! and the exact next call. A nested call is not cut.
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Budget as Limit, Cut, CutBy, Outcome, Part, Status};
@@ -53,7 +53,7 @@ impl Stage for Budget {
 /// Characters for which a tool that measures its text itself may give data and details.
 const OWN: u64 = 100_000;
 
-/// Most characters that a budget leaves.
+/// Maximum number of characters that a budget allows.
 pub fn most_characters(limit: Limit) -> u64 {
     match limit {
         Limit::Chars(chars) => chars,

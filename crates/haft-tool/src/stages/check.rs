@@ -1,8 +1,8 @@
-//! `check`: lets the tool refuse early and gives people something to look at.
+//! `check`: lets the tool refuse a call early and gives people a preview.
 //!
 //! **Invariant:** it can only observe what the plan declared, and runs only where that needs no
-//! question; otherwise the question comes without a preview. A disk that does not
-//! answer holds up no one else.
+//! question. Otherwise the question comes without a preview. A disk that does not answer holds up
+//! no one else.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,9 +1,9 @@
 //! `hooks(pre)` and `hooks(post)`: programs of the person around every call.
 //!
-//! **Invariant:** a hook never allows what the rules deny: its rewrite is prepared and judged anew, and
-//! its yes only answers the question that there is because no rule speaks of the call.
-//! A hook that has run for a call does not run for it again, except where a path was then taken
-//! as another: a hook that refuses the one must see it, too.
+//! **Invariant:** a hook never allows what the rules deny. Its rewrite is prepared and judged anew.
+//! Its yes only answers a question that is asked because no rule matches the call. A hook that has
+//! run for a call does not run for it again. The exception is a path that was then taken as
+//! another: a hook that refuses that path must see it, too.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,15 +21,15 @@ const LOOK_UP: Duration = Duration::from_secs(5);
 /// A call as hooks see it.
 #[derive(Clone)]
 pub struct HookCall {
-    /// Where it runs: id, place, stop token, session.
+    /// The context of the call: id, place, stop token, session.
     pub cx: Cx,
     /// The name that the model wrote.
     pub name: String,
-    /// The tool; none where there is no such one.
+    /// The spec of the tool; none where there is no such tool.
     pub spec: Option<Arc<ToolSpec>>,
-    /// The arguments: after repair where they are valid, else as they are, where that is JSON.
+    /// The arguments: after repair where they are valid, else as written, where that is JSON.
     pub input: Option<Value>,
-    /// What it would do; none where it cannot be planned.
+    /// The plan of the call; none where it cannot be planned.
     pub plan: Option<Plan>,
     real: Vec<Option<HostPath>>,
 }
@@ -61,7 +61,8 @@ impl HookCall {
         self.spec.as_ref().map_or(&self.name, |spec| &spec.name)
     }
 
-    /// Reports whether it is about what these rules name, or may be: what cannot be planned is.
+    /// Reports whether the call is, or may be, about what these rules name. A call that cannot be
+    /// planned may be.
     pub fn may_touch(&self, rules: &Policy) -> bool {
         let (Some(spec), Some(input), Some(plan)) = (&self.spec, &self.input, &self.plan) else {
             return true;
@@ -83,33 +84,33 @@ impl HookCall {
     }
 }
 
-/// What a hook says before a call; nothing by default.
+/// The answer of a hook before a call; empty by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreCall {
-    /// What it thinks of the call; none leaves that to the rules.
+    /// The hook's verdict on the call; none leaves it to the rules.
     pub verdict: Option<Verdict>,
-    /// Why; of a refusal the model reads it.
+    /// The reason; the model reads that of a refusal.
     pub reason: String,
-    /// Arguments in place of those that the call has.
+    /// Arguments that replace those of the call.
     pub input: Option<Value>,
-    /// Words that the model gets with the result.
+    /// Notes for the model, sent with the result.
     pub notes: Vec<String>,
 }
 
 impl PreCall {
-    /// Goes on with these arguments.
+    /// Continues with these arguments.
     pub fn rewrite(input: Value) -> Self {
         Self { input: Some(input), ..Self::default() }
     }
 
-    /// Stops the call.
+    /// Refuses the call.
     pub fn deny(reason: impl Into<String>) -> Self {
         let (verdict, reason) = (Some(Verdict::Deny), reason.into());
         Self { verdict, reason, ..Self::default() }
     }
 }
 
-/// What a hook says after a call.
+/// The answer of a hook after a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PostCall {
     /// Nothing.
@@ -118,32 +119,33 @@ pub enum PostCall {
     Note(String),
 }
 
-/// What a hook says in place of the person.
+/// The answer of a hook in place of the person.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PermissionAnswer {
     /// Nothing: the person is asked.
     Pass,
-    /// Yes, with these arguments where there are any. It counts where no rule speaks of the call.
+    /// Yes, with these arguments where there are any. It counts only where no rule matches the
+    /// call.
     Allow(Option<Value>),
     /// No; the text goes to the model.
     Deny(String),
 }
 
-/// Sees calls before and after they run.
+/// A hook that sees calls before and after they run.
 pub trait Hook: Send + Sync {
-    /// Sees a call that is about to be judged; one that is unknown or malformed has no plan.
+    /// Called before a call is judged; an unknown or malformed call has no plan.
     fn before<'a>(&'a self, call: &'a HookCall) -> BoxFuture<'a, PreCall> {
         let _ = call;
         std::future::ready(PreCall::default()).boxed()
     }
 
-    /// Sees what a tool gave back, before it is cut to its budget.
+    /// Called with the result of a tool, before it is cut to its budget.
     fn after<'a>(&'a self, call: &'a HookCall, outcome: &'a Outcome) -> BoxFuture<'a, PostCall> {
         let _ = (call, outcome);
         std::future::ready(PostCall::Pass).boxed()
     }
 
-    /// Sees a question about a call before a person does.
+    /// Called with a question about a call before a person sees it.
     fn asked<'a>(
         &'a self,
         call: &'a HookCall,
@@ -153,12 +155,12 @@ pub trait Hook: Send + Sync {
         std::future::ready(PermissionAnswer::Pass).boxed()
     }
 
-    /// Whether it may want to see what tools give back.
+    /// Reports whether it may want to see the results of tools.
     fn sees_results(&self) -> bool {
         true
     }
 
-    /// Whether it wants to know where links lead when it sees a call that is not judged.
+    /// Reports whether it wants links resolved for a call that is not judged yet.
     fn wants_links(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! `interrupt`: ends a call when it is cancelled, with what it has by then.
+//! `interrupt`: ends a call when it is cancelled, with the partial result that it has by then.
 
 use std::{sync::atomic::Ordering, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The standard stages, one a file, and the one list that puts them in order.
+//! The standard stages, one per file, and the one list that puts them in order.
 //!
 //! **Invariant:** the order is security: a denial ends a call before anything of its target is
 //! opened, and what was judged is what runs. A test pins it.
@@ -31,9 +31,9 @@ use crate::{DiffLimits, Pipeline};
 /// Limits of the stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How long a cancelled call may take to give back what it has.
+    /// How long a cancelled call may take to return its partial result.
     pub grace: Duration,
-    /// How long a call may run; time spent asking does not count. None means: for ever.
+    /// How long a call may run; time spent asking does not count. None means no limit.
     pub call: Option<Duration>,
     /// How long looking up the paths of a call may take, and how long checking it may.
     pub look: Duration,
@@ -50,14 +50,14 @@ impl Default for Limits {
     }
 }
 
-/// What the standard pipeline is made from.
+/// The settings of the standard pipeline.
 #[derive(Clone)]
 pub struct Settings {
     /// See [`Limits`].
     pub limits: Limits,
-    /// Programs of the person that see calls before and after they run.
+    /// Hooks of the person that see calls before and after they run.
     pub hooks: Vec<Arc<dyn Hook>>,
-    /// How much is looked at around a command, to find what it changed; none where nothing is.
+    /// Limits of the scans around a command, which find what it changed; none scans nothing.
     pub watching: Option<DiffLimits>,
 }
 
@@ -68,7 +68,7 @@ impl Default for Settings {
     }
 }
 
-/// The pipeline that every face runs.
+/// Builds the pipeline that every front end runs.
 pub fn standard(settings: &Settings) -> Pipeline {
     let hooks = || settings.hooks.clone();
     Pipeline::default()

@@ -1,11 +1,11 @@
-//! `prepare`: tells what was repaired in a call, and keeps refusals short.
+//! `prepare`: reports what was repaired in a call, and keeps refusals short.
 //!
-//! Lookup, repair, validation and planning happen when a [`Call`] is made, because its record
-//! wants the plan; a rewritten call is made anew and comes here again. Unknown and malformed calls
-//! go on as far as the hooks, which may see, refuse or mend them, and end there. What may not overlap
-//! with a cancelled command waits here until nothing of that is left.
+//! Lookup, repair, validation and planning happen when a [`Call`] is made, because its record needs
+//! the plan. A rewritten call is made anew and comes here again. Unknown and malformed calls pass
+//! on as far as the hooks, which may see, refuse or repair them, and end there. A call that must
+//! not overlap with a cancelled command waits here until nothing of that is left.
 //!
-//! **Invariant:** whatever ends a call before its tool ran is short, whatever it quotes.
+//! **Invariant:** the outcome of a call that ends before its tool ran is short, whatever it quotes.
 
 use std::sync::atomic::Ordering;
 

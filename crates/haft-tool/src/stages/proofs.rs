@@ -1,10 +1,11 @@
-//! What is looked up of a call so that nobody need be asked about it: files of one's own in the
+//! Looks up facts about a call, so that nobody need be asked about it: files of one's own in the
 //! temporary folder, and chores.
 //!
-//! **Invariant:** a fact is added only where all of it was looked at; what is too much is none. How much
-//! that is goes by names, never by time. Nothing is opened but ignore files, settings and git's list.
+//! **Invariant:** a fact is added only where all of it was checked; what exceeds the bounds gives
+//! no fact. The bounds count names and bytes, never time. Nothing is opened but ignore files,
+//! settings, git's index, Cargo manifests and Rust sources.
 //!
-//! **Does not know:** rules: whoever judges looks at those first.
+//! **Does not know:** rules: the policy evaluates those before these facts.
 
 use haft_host::{
     FileKind, Fs, ListHow, Located, git_settings, has_links, is_ignored, is_plain_cargo,

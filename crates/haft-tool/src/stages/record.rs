@@ -1,8 +1,9 @@
-//! `record`: tells that a call begins and how it ended.
+//! `record`: records the begin of a call and its end.
 //!
-//! **Invariant:** whatever comes in is told once as begun and once as ended, malformed and unknown
-//! calls like any other. What it still had to show comes before its end. A call whose begin cannot
-//! be kept does not run. Of a result that cannot be kept whole, what is known stays: how it ended.
+//! **Invariant:** every call is recorded once as begun and once as ended, malformed and unknown
+//! calls like any other. Its remaining output and progress come before its end. A call whose begin
+//! cannot be recorded does not run. Where a result cannot be recorded whole, at least how it ended
+//! is.
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Body, Level, Outcome, Part, Status, TurnId};

@@ -1,8 +1,8 @@
-//! `redact`: takes values of secrets out of what a call gives back, and says which of its lines imitate
+//! `redact`: hides secret values in the result of a call, and says which of its lines imitate
 //! messages of a system.
 //!
-//! **Invariant:** it stands outside everything that produces text and inside what records it. What is
-//! cut to a budget was looked at before that already, so that no cut leaves half of a value.
+//! **Invariant:** it stands outside everything that produces text and inside what records it. Text
+//! that is cut to a budget was redacted before that already, so that no cut leaves half of a value.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,6 +1,6 @@
-//! `rules`: what the rules, the mode and the place of a call say about it.
+//! `rules`: what the rules, the mode and the place of a call decide about it.
 //!
-//! **Invariant:** pure, on the written and the real form of every path; a denied call ends here,
+//! **Invariant:** pure, on the written and the real form of every path. A denied call ends here,
 //! before anything of its target is opened.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! What is found out about the script of a call before it is judged: the plan was made from its
-//! text alone.
+//! Looks up facts about the script of a call before it is judged: the plan was made from its text
+//! alone.
 //!
-//! **Invariant:** what cannot be looked at in full counts as the worst that it may be. Nothing is
+//! **Invariant:** what cannot be checked in full counts as the worst that it may be. Nothing is
 //! opened but the settings of repositories and toolchains.
 
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! `snapshot`: what must be on disk before a call may change anything, and what is kept so that its
-//! changes can be taken back.
+//! `snapshot`: what must be on disk before a call may change anything, and what is stored so that
+//! its changes can be undone.
 //!
 //! **Invariant:** before any effect beyond observing, the begin of the call is synced: a power cut
-//! cannot leave a change that the log knows nothing of. For what goes through the host, the host
-//! waits for that right before the first change; all else waits here. What a changed file held is
-//! kept by the host of the call in the moment of the change; the receipts name it. What a command
-//! changes is found by looking at the files before and after it.
+//! cannot leave a change that the log does not know. For effects through the host, the host waits
+//! for that right before the first change; all others wait here. The host of the call stores the
+//! old content of a file at the moment of the change, and the receipts name it. Changes by a
+//! command are found by scanning the files before and after it.
 
 use std::sync::Arc;
 

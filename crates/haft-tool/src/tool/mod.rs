@@ -1,4 +1,4 @@
-//! What a tool's author writes, and the same with its type forgotten.
+//! The trait that a tool's author implements, and its type-erased form.
 
 pub(crate) mod registry;
 pub(crate) mod repair;
@@ -21,10 +21,10 @@ use crate::Cx;
 /// Most fields among which the offending one is looked for.
 const FIELDS: usize = 50;
 
-/// A tool: what it is, what a call would do, and doing it.
+/// A tool: what it is, what a call would do, and how to run it.
 ///
 /// A tool never asks, never cuts to its result budget, never renders, and touches the world only
-/// through `cx.host`. Everything else there is to know about a call derives from its [`Plan`].
+/// through `cx.host`. Everything else about a call is derived from its [`Plan`].
 pub trait Tool: Send + Sync + 'static {
     /// Arguments. Doc comments on the fields become the descriptions of the schema.
     type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
@@ -60,14 +60,14 @@ pub trait Tool: Send + Sync + 'static {
         async { Ok(None) }
     }
 
-    /// Does it. Runs at most once for each call, inside the pipeline.
+    /// Runs the call, at most once for each call, inside the pipeline.
     ///
     /// # Errors
     /// When it fails; the error says what was wrong, with the offending value, and what to do.
     ///
     /// # Cancel safety
     /// The future may be dropped at any await point. When `cx.stop` is cancelled a tool has about
-    /// 150 milliseconds to give back what it has; what it began elsewhere must stop by then.
+    /// 150 milliseconds to return what it has. What it began elsewhere must stop by then.
     fn run(
         &self,
         input: Self::Input,
@@ -75,7 +75,7 @@ pub trait Tool: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
 }
 
-/// A [`Tool`] with its type forgotten. Never implemented by hand.
+/// A type-erased [`Tool`]. Never implemented by hand.
 pub trait AnyTool: Send + Sync {
     /// See [`Tool::spec`]; the input schema is filled in and normalised.
     fn spec(&self, env: &Env) -> ToolSpec;
@@ -161,7 +161,7 @@ impl<T: Tool> Job for Typed<T> {
     }
 }
 
-/// A call that parsed and planned, ready for the stages.
+/// A call that was parsed and planned, ready for the stages.
 pub struct Prepared {
     /// The spec that the model saw.
     pub spec: Arc<ToolSpec>,

@@ -1,6 +1,6 @@
-//! Which tools there are, and the pinned set that one stretch of a session works with.
+//! The registry of tools, and the pinned set that one stretch of a session works with.
 //!
-//! **Invariant:** a [`ToolSet`] never changes: prompt, schemas and dispatch of the answer cannot
+//! **Invariant:** a [`ToolSet`] never changes. So prompt, schemas and dispatch of the answer cannot
 //! disagree, and its definitions are the same bytes from request to request.
 
 use std::{
@@ -18,9 +18,9 @@ use crate::{AnyTool, Prepared};
 /// Most names that the error for an unknown tool lists.
 const MOST_NAMES: usize = 50;
 
-/// Gives tools: built in, from MCP servers, from a folder of executables.
+/// A source of tools: built in, from MCP servers, from a folder of executables.
 pub trait Source: Send + Sync {
-    /// Its tools right now, in the order in which the model should see them.
+    /// The tools of the source now, in the order in which the model should see them.
     fn tools(&self) -> Vec<Arc<dyn AnyTool>>;
 }
 
@@ -30,7 +30,7 @@ impl Source for Vec<Arc<dyn AnyTool>> {
     }
 }
 
-/// Takes a tool away by answering none, or changes how it is described.
+/// Removes a tool by returning none, or changes its description.
 pub type Filter = Arc<dyn Fn(ToolSpec, &Env) -> Option<ToolSpec> + Send + Sync>;
 
 /// Assembles [`ToolSet`]s.
@@ -41,7 +41,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Adds a source; of two tools with one name the earlier source's is taken.
+    /// Adds a source; of two tools with the same name the one from the earlier source is taken.
     #[must_use]
     pub fn source(mut self, source: impl Source + 'static) -> Self {
         self.sources.push(Arc::new(source));
@@ -58,7 +58,7 @@ impl Registry {
         self
     }
 
-    /// Assembles the tools that are on in `env`.
+    /// Assembles the tools that are enabled in `env`.
     pub fn assemble(&self, env: &Env) -> ToolSet {
         let mut set = ToolSet { vision: env.vision, ..ToolSet::default() };
         for tool in self.sources.iter().flat_map(|source| source.tools()) {
@@ -127,7 +127,8 @@ impl ToolSet {
         &self.specs
     }
 
-    /// The tools that nobody can call because an earlier source's has the name, each with that one.
+    /// The tools that nobody can call because a tool of an earlier source has the same name, each
+    /// with that tool.
     pub fn hidden(&self) -> impl Iterator<Item = (&ToolSpec, &ToolSpec)> {
         self.hidden.iter().filter_map(|spec| {
             let by = self.specs.iter().find(|other| other.name == spec.name)?;
@@ -155,7 +156,7 @@ impl ToolSet {
         })
     }
 
-    /// The error for a name that no tool has.
+    /// The error for an unknown tool name.
     pub fn unknown(&self, name: &str) -> ToolError {
         let names: Vec<&str> = self.specs.iter().map(|spec| &*spec.name).collect();
         let name: String = name.chars().take(100).collect();

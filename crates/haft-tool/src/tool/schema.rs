@@ -1,13 +1,13 @@
 //! JSON Schemas for models and programs, in the one form that every wire takes.
 //!
-//! **Invariant:** no references, no `$schema`, no titles, no integer formats, no nullable unions:
-//! what an optional field may be is said by leaving it out of `required`.
+//! **Invariant:** no references, no `$schema`, no titles, no integer formats, no nullable unions.
+//! An optional field is expressed by leaving it out of `required`.
 
 use haft_types::Schema;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value};
 
-/// The normalised schema (draft 2020-12) of a type, made when it is first looked at.
+/// The normalised schema (draft 2020-12) of a type, made on first use.
 pub fn schema_of<T: JsonSchema>() -> Schema {
     Schema::later(make::<T>)
 }

@@ -1,4 +1,5 @@
-//! Checks arguments against a tool's schema and names every problem at once.
+//! Checks arguments against a tool's schema and reports the problems together: at most 20 are
+//! named, and of very large arguments only the first.
 
 use std::fmt::{self, Write as _};
 

@@ -1,10 +1,11 @@
 //! Changes of several files that are made together or not at all.
 //!
-//! What is deleted or moved is a name, so a link is refused there: what it leads to would stay, or
-//! go from where nobody named it. Changes of content follow links, as everywhere.
+//! A deletion or a move is about a name, so it is refused for a link. The link's target would stay,
+//! or would move from a place that nobody named. Changes of content follow links, as everywhere.
 //!
-//! **Invariant:** every file is worked out before the first is written. The turns at the files are
-//! taken in the order of their real paths, so that two calls never wait for each other.
+//! **Invariant:** the new content of every file is computed before the first is written. The turns
+//! in the files' queues are taken in the order of the real paths, so that two calls never wait for
+//! each other.
 
 use std::mem::take;
 

@@ -1,7 +1,7 @@
 //! `edit`: exact replacements in one text file, or in several together.
 //!
-//! **Invariant:** all edits or none; not one byte outside the replaced spans changes; a change that
-//! this conversation has not seen is never edited over on a guess.
+//! **Invariant:** all edits are made or none. Not one byte outside the replaced spans changes. A
+//! change of the file that this conversation has not seen is never edited over on a guess.
 
 mod files;
 mod names;

@@ -1,7 +1,7 @@
 //! The names in a call that changes several files: where each file is, and where it is moved to.
 //!
-//! **Invariant:** no name stands twice, whatever leads to it. What is deleted or moved is the name
-//! itself: no link is followed to it, and nothing is moved to where something is.
+//! **Invariant:** no name occurs twice, whatever path leads to it. A deletion or a move is about
+//! the name itself: no link is followed to it, and nothing is moved onto a name that exists.
 
 use haft_host::{FileKind, FileLock, Located};
 use haft_tool::Cx;

@@ -1,6 +1,6 @@
-//! Notebooks that are edited as the text that they are, which is JSON.
+//! Edits of notebooks as the text that they are, which is JSON.
 //!
-//! **Invariant:** no edit makes of a notebook that can be read one that cannot.
+//! **Invariant:** no edit makes a readable notebook unreadable.
 
 use bytes::Bytes;
 use haft_text::{

@@ -1,6 +1,7 @@
-//! What an edit that was made may not have been meant to do, by the looks of its new text.
+//! Notes about an edit whose new text looks as if it was not meant so.
 //!
-//! **Invariant:** it is told, never mended: the new text stands in the file as it was given.
+//! **Invariant:** the finding is reported, never repaired: the new text stands in the file as it
+//! was given.
 
 use haft_text::{
     edit::{Change, Edit, is_fence},

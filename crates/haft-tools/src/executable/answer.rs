@@ -1,9 +1,9 @@
 //! What an executable's output means.
 //!
-//! **Invariant:** whatever is printed gives an answer: JSON with `content` is an outcome, all else
-//! is text, cleaned of control sequences. What was meant as an outcome and is none has failed, and
-//! says in which field. It takes no receipts and no images: an executable cannot
-//! prove a change, nor keep a picture.
+//! **Invariant:** any output gives an answer. JSON with `content` is an outcome; all else is text,
+//! cleaned of control sequences. Output that was meant as an outcome and is none is a failure that
+//! names the field. Receipts and images are not accepted: an executable cannot prove a change, nor
+//! store a picture.
 
 use haft_host::Spooled;
 use haft_text::strip::Stripper;

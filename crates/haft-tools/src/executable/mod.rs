@@ -5,8 +5,9 @@
 //! plain text.
 //!
 //! **Invariant:** loading runs only files of the given folder, all together for at most
-//! [`SPEC_TIME`], each with at most [`SPEC_SIZE`]; one that is broken is told and left out, and harms no other. Memory is fixed
-//! whatever a tool prints. Whether the folder is trusted is its caller's business.
+//! [`SPEC_TIME`], each with at most [`SPEC_SIZE`] bytes of output. A broken one is reported and
+//! left out, and harms no other. Memory is fixed, whatever a tool prints. Whether the folder is
+//! trusted is its caller's business.
 
 use std::{io, sync::Arc, time::Duration};
 

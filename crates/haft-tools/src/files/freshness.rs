@@ -1,8 +1,8 @@
-//! Which state of which file this conversation has seen.
+//! Tracks which state of which file this conversation has seen.
 //!
-//! **Invariant:** keyed by host and real path, so that a link is no second file. What is seen is
-//! state of the conversation, so that the next process of a session knows it too; what was
-//! forgotten counts as never read, which is the careful answer.
+//! **Invariant:** entries are keyed by host and real path, so that a link is no second file. They
+//! are state of the conversation, so that the next process of a session knows them too. A file that
+//! was forgotten counts as never read, which is the safe answer.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,7 +1,7 @@
-//! What every file tool does the same way: look a path up, refuse what is no file, read it whole,
-//! and say in words what went wrong.
+//! What every file tool does the same way: look a path up, refuse what is not a file, read it
+//! whole, and report errors in words.
 //!
-//! **Invariant:** nothing is opened that is no regular file, and nothing is read without a bound.
+//! **Invariant:** only regular files are opened, and every read is bounded.
 
 pub(crate) mod change;
 pub(crate) mod freshness;

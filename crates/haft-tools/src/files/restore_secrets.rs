@@ -1,7 +1,7 @@
-//! Placeholders of secrets in what is to be written, and the values that they stand for.
+//! Placeholders of secrets in text that is to be written, and the values that they stand for.
 //!
-//! **Invariant:** a value is put back only where the very file has it: nothing that one file hides gets
-//! into another. A file that has a placeholder as its own text keeps that.
+//! **Invariant:** a value is restored only if this very file has it: nothing that one file hides
+//! gets into another. A file that has a placeholder as its own text keeps that.
 
 use std::ops::Range;
 

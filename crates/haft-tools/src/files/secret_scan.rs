@@ -1,8 +1,8 @@
-//! Values of secrets that a part of a file shows without their names: what a file says of them is
-//! looked at before a part of it is shown.
+//! Finds values of secrets that a part of a file shows without their names. What a file says about
+//! its secrets is scanned before a part of it is shown.
 //!
-//! **Invariant:** nothing is read that the call does not read anyway, and of each file a bounded part;
-//! a file that cannot be read teaches nothing, and fails no call.
+//! **Invariant:** nothing is read that the call does not read anyway, and of each file a bounded
+//! part. A file that cannot be read yields nothing, and fails no call.
 
 use std::{
     collections::HashMap,

@@ -1,8 +1,8 @@
-//! Names near to a path where nothing is.
+//! Names that are similar to a path at which nothing exists.
 //!
-//! **Invariant:** it looks only at folders of the workspace, through the host of the call, which
-//! leaves out what rules hide; at most [`FOLDERS`] folders with [`NAMES`] names each are looked at.
-//! It opens no file.
+//! **Invariant:** only folders of the workspace are listed, through the host of the call, which
+//! leaves out what rules hide. At most [`FOLDERS`] folders with [`NAMES`] names each are listed. It
+//! opens no file.
 
 use std::collections::VecDeque;
 

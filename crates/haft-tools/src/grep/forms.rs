@@ -1,6 +1,7 @@
 //! The other Unicode form of a pattern, for texts that look the same and have other characters.
 //!
-//! **Invariant:** a pattern of ASCII alone has none, and costs nothing. It searches nothing itself.
+//! **Invariant:** a pattern of ASCII alone has no other form, and costs nothing. It searches
+//! nothing itself.
 
 use haft_text::names::{composed, decomposed};
 

@@ -1,8 +1,8 @@
-//! grep: lines of files that match a pattern.
+//! grep: finds lines of files that match a pattern.
 //!
-//! **Invariant:** pages neither lose nor repeat: `offset` counts exactly what the pages before
-//! showed. An answer without matches says what was searched and what was not. It knows no regular
-//! expressions and no ignore files: the host's search does.
+//! **Invariant:** pages neither lose nor repeat results: `offset` counts exactly what the pages
+//! before showed. An answer without matches says what was searched and what was not. It knows no
+//! regular expressions and no ignore files: the host's search does.
 
 use std::fmt::Write as _;
 

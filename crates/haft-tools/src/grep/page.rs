@@ -1,10 +1,10 @@
 //! One page of a search: which results it shows, and their text.
 //!
-//! **Invariant:** results are counted in the order in which the search gives them; the page shows
+//! **Invariant:** results are counted in the order in which the search returns them. The page shows
 //! those from `offset` on, at most `limit`, and knows for sure whether there is another. Its text
-//! stays under [`TEXT`], and what it holds about under [`HELD`], and one file's worth more. A match
-//! that goes over several lines is never parted but by those. Where a search could not keep all
-//! matches of a file, a page ends at the last that was kept; one that would begin behind it says
+//! stays under [`TEXT`] bytes. It holds about [`HELD`] bytes, and at most one file's worth more. A
+//! match over several lines is split only by these limits. If a search could not hold all matches
+//! of a file, a page ends at the last one that was held. A page that would begin after that says
 //! where the search has to begin.
 
 use std::{fmt::Write as _, mem, ops::ControlFlow};

@@ -1,7 +1,7 @@
-//! Where the cells of a notebook stand in its text.
+//! Locates the cells of a notebook in its text.
 //!
-//! **Invariant:** only spans of the text are held, so that what is not replaced is never written
-//! anew. Format 4 of Jupyter is known; anything else is refused in words.
+//! **Invariant:** only spans of the text are held, so that text that is not replaced is never
+//! rewritten. Format 4 of Jupyter is known; any other is refused with a message.
 
 use std::{borrow::Cow, ops::Range};
 

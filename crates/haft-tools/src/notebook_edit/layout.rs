@@ -1,7 +1,7 @@
-//! How a notebook lays its JSON out, so that what is put in looks like what is around it.
+//! How a notebook formats its JSON, so that inserted text looks like the text around it.
 //!
-//! **Invariant:** blanks are copied from the file, never made up where the file has an example:
-//! indentation, line ends and the blank behind a colon.
+//! **Invariant:** whitespace is copied from the file, never invented where the file has an example:
+//! indentation, line ends and the blank after a colon.
 
 use std::{collections::HashMap, ops::Range};
 

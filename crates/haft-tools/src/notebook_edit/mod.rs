@@ -1,7 +1,7 @@
-//! `notebook_edit`: one cell of a Jupyter notebook.
+//! `notebook_edit`: edits one cell of a Jupyter notebook.
 //!
-//! **Invariant:** not one byte outside the cell changes, but for the comma beside one that comes or
-//! goes; a state of the file that this conversation has not seen is never changed.
+//! **Invariant:** not one byte outside the cell changes, except for the comma next to an added or
+//! removed cell. A state of the file that this conversation has not seen is never changed.
 
 mod cells;
 mod layout;

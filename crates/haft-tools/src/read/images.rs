@@ -1,9 +1,9 @@
 //! Images as models take them: upright, at most 2000 x 2000 pixels, at most 3.75 MB.
 //!
-//! **Invariant:** nothing goes to a model that was not decoded whole: a malformed image is an
-//! error here, not in every later request. Of one that moves the first picture goes alone. Memory is
-//! bounded by the pixels in all and along a side, which are checked before any is decoded, and one
-//! image is decoded at a time.
+//! **Invariant:** nothing goes to a model that was not decoded whole: a malformed image is an error
+//! here, not in every later request. Of an animated image only the first picture is sent. Memory is
+//! bounded by the total number of pixels and by those along a side, which are checked before any is
+//! decoded. One image is decoded at a time.
 
 use std::{
     io::Cursor,

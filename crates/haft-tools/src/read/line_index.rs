@@ -1,8 +1,8 @@
-//! Where the lines of big files begin, kept from call to call.
+//! Where the lines of big files begin, cached from call to call.
 //!
-//! **Invariant:** an index holds for one state of a file only: with another stamp it begins anew.
-//! It is a cache of the session: at most [`FILES`] files with at most [`MARKS`] marks each. It
-//! reads nothing itself.
+//! **Invariant:** an index is valid for one state of a file only: with another stamp it begins
+//! again. It is a cache of the session: at most [`FILES`] files with at most [`MARKS`] marks each.
+//! It reads nothing itself.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,6 +1,6 @@
-//! `read`: lines of a file, an image, or what is inside of a notebook, an archive or a document.
+//! `read`: lines of a file, an image, or the content of a notebook, an archive or a document.
 //!
-//! **Invariant:** memory is bounded for any file; what is left out is named with the call that
+//! **Invariant:** memory is bounded for any file. What is left out is named, with the call that
 //! gets it.
 
 pub(crate) mod images;

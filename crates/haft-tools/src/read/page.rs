@@ -1,9 +1,9 @@
-//! A stretch of lines out of a file of any size and encoding.
+//! A range of lines from a file of any size and encoding.
 //!
-//! **Invariant:** memory is bounded by the page, whatever the file or its lines are: bytes are
-//! read in pieces, lines that are not wanted are only counted, and of a long line only the start
-//! is kept. At most as many bytes are read as the file had when it was looked up, and of what an
-//! index knows already, nothing is read again.
+//! **Invariant:** memory is bounded by the page, whatever the file or its lines are. Bytes are read
+//! in pieces, lines that are not wanted are only counted, and of a long line only the start is
+//! stored. At most as many bytes are read as the file had when it was looked up. What an index
+//! knows already is not read again.
 
 use std::{borrow::Cow, fmt::Write as _};
 

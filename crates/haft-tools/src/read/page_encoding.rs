@@ -1,7 +1,8 @@
-//! How a file is written: told from its beginning, and held against all of it.
+//! How a file is encoded: detected from its beginning, and checked against all of it.
 //!
-//! **Invariant:** nothing of the file is kept beyond a few bytes. A file whose beginning misleads is
-//! read a second time, whole only up to [`WHOLE`] bytes, of a bigger one a part of [`WINDOW`].
+//! **Invariant:** at most [`TEXT_MAX`] bytes of the file are held, and only while it may be no
+//! bigger. A file whose beginning misleads is read a second time: whole only up to [`WHOLE`] bytes,
+//! of a bigger one a part of [`WINDOW`] bytes.
 
 use bytes::Bytes;
 use haft_text::{DecodeError, Encoding, Format, decode};

@@ -1,8 +1,8 @@
 //! What a model's glob means, for grep and find alike, and why one may match nothing.
 //!
-//! **Invariant:** a glob is compared with paths below the searched folder. One that can match
-//! nothing there is refused with the call that was probably meant; where one matched nothing, a
-//! likely reason is told. It searches nothing itself.
+//! **Invariant:** a glob is compared with paths below the searched folder. A glob that can match
+//! nothing there is refused, with the call that was probably meant. If a glob matched nothing, a
+//! likely reason is reported. It searches nothing itself.
 
 use haft_types::{HostPath, ToolError};
 

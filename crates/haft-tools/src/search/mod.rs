@@ -1,7 +1,9 @@
-//! What grep and find have in common: where they start, who searches, and what is told about it.
+//! What grep and find have in common: where they start, who searches, and what is reported about
+//! it.
 //!
-//! **Invariant:** a search goes through the search of its host, or over its files where it has
-//! none; what was not searched is told, never silently left out. It knows neither of the two tools.
+//! **Invariant:** a search goes through the search of its host, or over its files if the host has
+//! none. What was not searched is reported, never silently left out. It knows neither of the two
+//! tools.
 
 pub(crate) mod globs;
 

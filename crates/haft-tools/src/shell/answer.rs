@@ -1,7 +1,7 @@
-//! What is answered when a command is over.
+//! The answer of a call whose command is over.
 //!
-//! **Invariant:** whatever was cut, stopped or lost is said, and where the whole is; what is said
-//! beside the output stands behind it in brackets, one line each.
+//! **Invariant:** whatever was cut, stopped or lost is reported, and where the whole output is.
+//! Notes stand behind the output in brackets, one line each.
 
 use std::time::Duration;
 

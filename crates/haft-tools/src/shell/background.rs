@@ -1,8 +1,8 @@
-//! Commands in the background: jobs that are made of a command.
+//! Commands in the background: jobs that run a command.
 //!
 //! **Invariant:** a command that began here is followed until nothing of it is left: to its own
-//! end, to the end of its life, or until it is stopped. It belongs to the session and not to its
-//! call or turn; whatever ends its follower kills it.
+//! end, to its maximum run time, or until it is stopped. It belongs to the session and not to its
+//! call or turn. Whatever ends its follower kills it.
 
 use std::{io, sync::Arc, time::Duration};
 

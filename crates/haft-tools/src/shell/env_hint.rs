@@ -1,6 +1,6 @@
-//! Which variables a command did not get, where that matters to it.
+//! Names the variables that were withheld from a command, where that matters to it.
 //!
-//! **Invariant:** names alone, never a value; one line, and none for a command that has nothing to
+//! **Invariant:** names alone, never a value. One line, and none for a command that has nothing to
 //! do with them.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
 //! What an exit code means.
 //!
-//! **Invariant:** a failure is never called harmless: only where the status can come from nothing
-//! but a known program's plain answer is it one. It reads just enough of the shell's grammar for
-//! that, and gives up on whatever it does not know.
+//! **Invariant:** a failure is never called harmless. A status is called so only if it can come
+//! from nothing but a known program's plain answer. It parses just enough of the shell's grammar
+//! for that, and it gives up on whatever it does not know.
 
 /// Programs whose exit code 1 is an answer, and the answer.
 const ANSWERS: &[(&[&str], &str)] = &[

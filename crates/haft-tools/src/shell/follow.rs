@@ -1,7 +1,7 @@
-//! Following a command to its end, its timeout or the cancellation of its call.
+//! Follows a command to its end, its timeout or the cancellation of its call.
 //!
-//! **Invariant:** it waits for nothing without a bound: neither for what was told to end, nor for a
-//! disk that hangs once the call is cancelled.
+//! **Invariant:** every wait is bounded: for what was asked to end, and for a disk that hangs once
+//! the call is cancelled.
 
 use std::{io, sync::Arc, time::Duration};
 

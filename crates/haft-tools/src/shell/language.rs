@@ -1,6 +1,6 @@
-//! What commands are written in: the shell of the host, or PowerShell.
+//! The language that a command is written in: the shell of the host, or PowerShell.
 //!
-//! **Invariant:** all in which bash and powershell differ is here.
+//! **Invariant:** everything in which bash and powershell differ is here.
 
 use haft_host::Program;
 use haft_tool::{POWERSHELL, REPORTING_SCRIPT, schema_of};

@@ -1,6 +1,6 @@
-//! What a command of one process sets that nothing reads any more.
+//! Detects state that a command of one process sets and that nothing reads any more.
 //!
-//! **Invariant:** nothing is said of a script that does anything else.
+//! **Invariant:** a script that does anything else gets no hint.
 
 use haft_shell::{Command, Kind};
 

@@ -1,9 +1,9 @@
 //! bash and powershell: run a command in the host's shell, or in PowerShell.
 //!
-//! **Invariant:** the answer never waits for what outlives the command: it comes when the command
-//! ends, at its timeout, or when the call is cancelled, with the output until then. Output without
-//! end stays in fixed memory. The folder is carried to the next call only inside the workspace. It
-//! knows no rules and does not classify commands.
+//! **Invariant:** the answer never waits for processes that outlive the command. It comes when the
+//! command ends, at its timeout, or when the call is cancelled, with the output until then. Endless
+//! output stays in fixed memory. The working folder is carried over to the next call only inside
+//! the workspace. It knows no rules and does not classify commands.
 
 use std::{io, sync::Arc, time::Duration};
 

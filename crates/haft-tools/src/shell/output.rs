@@ -1,15 +1,14 @@
-//! A running command's output: cleaned, shown live, and kept.
+//! A running command's output: cleaned, shown live, and stored.
 //!
-//! **Invariant:** memory is fixed however much comes. The file gets what the command wrote, byte for
-//! byte in whole lines, those of both streams in the order in which they were read. In everything else
-//! that leaves here control sequences and values of secrets are gone, progress lines are collapsed and
-//! characters whole.
-//! People see at most [`RATE`] pieces a second of at most [`LIVE`] bytes; what is dropped there is
-//! counted.
+//! **Invariant:** memory is fixed, however much output arrives. The file gets what the command
+//! wrote, byte for byte in whole lines. Lines of both streams stand in the order in which they were
+//! read. All other output has no control sequences and no values of secrets. Its progress lines are
+//! collapsed and its characters are whole. People see at most [`RATE`] pieces a second of at most
+//! [`LIVE`] bytes; what is dropped there is counted.
 //!
-//! The first [`EXACT`] bytes are cleaned as they come, and a line of progress that is open then to its
-//! end. Of what follows only what somebody will see is: the last of it, and what is shown live; the
-//! rest is kept without being looked at.
+//! The first [`EXACT`] bytes are cleaned as they arrive, and a progress line that is open then to
+//! its end. After that, only what somebody will see is cleaned: the last part, and what is shown
+//! live. The rest is stored without being examined.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 

@@ -1,7 +1,7 @@
-//! What bash and executable tools have in common: variables that children get, and bounded memory
-//! of what they say.
+//! What bash and executable tools have in common: variables that children get, and bounded storage
+//! of their output.
 //!
-//! **Invariant:** [`Ends`] holds a fixed number of bytes however long a text grows, and never a
+//! **Invariant:** [`Ends`] holds a fixed number of bytes, however long a text grows, and never a
 //! part of a character.
 
 use std::fmt::Write as _;

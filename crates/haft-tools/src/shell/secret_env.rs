@@ -1,9 +1,9 @@
-//! Secrets that a command is given: `{{secret:NAME}}` in its text becomes a reference to a variable,
-//! which this one process has.
+//! Secrets that a command is given: `{{secret:NAME}}` in its text becomes a reference to an
+//! environment variable, which only this one process has.
 //!
-//! **Invariant:** a value is never part of the text. A placeholder that no shell would read as a
-//! variable, for certain and as one word, is refused, and so is one in what another shell or
-//! interpreter takes for its own text, into which the value would be put.
+//! **Invariant:** a value is never part of the text. A placeholder is refused if no shell would
+//! read it as a variable, for certain and as one word. It is also refused in what another shell or
+//! interpreter takes for its own text, because the value would become a part of that text.
 
 use std::{collections::BTreeSet, iter::Peekable, ops::Range, str::CharIndices};
 

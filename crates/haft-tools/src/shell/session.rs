@@ -1,9 +1,9 @@
-//! Commands of a named shell, which lives on between calls.
+//! Commands of a named shell, which stays alive between calls.
 //!
-//! **Invariant:** what a call is answered with belongs to its command: the exit code by the shell's
-//! own record of it, the output by coming before that record. Whatever a command does to the shell,
-//! the next one runs: in the same shell, or in a new one, which is said. Once a call is stopped or
-//! given up, nothing goes on of its shell.
+//! **Invariant:** the answer to a call belongs to its command: the exit code comes from the shell's
+//! own record of it, and the output comes before that record. Whatever a command does to the shell,
+//! the next one runs: in the same shell, or in a new one, which is reported. Once a call is stopped
+//! or dropped, nothing of its shell goes on.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

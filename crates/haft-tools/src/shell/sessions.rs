@@ -1,8 +1,9 @@
-//! Shells that live on between calls, each by its name.
+//! Named shells that stay alive between calls.
 //!
-//! **Invariant:** one call at a time has a shell; between calls it is read, so that what runs in its
-//! background is never held up, and of what that says only the newest is kept. No shell outlives
-//! [`Shells::end`], nor the table; whoever drops one kills it with all that it started.
+//! **Invariant:** one call at a time has a shell. Between calls its output is read, so that its
+//! background processes are never blocked; only the newest part of that output is retained. No
+//! shell outlives [`Shells::end`] or the table. Whoever drops a shell kills it with everything that
+//! it started.
 
 use std::{
     collections::{BTreeMap, VecDeque},

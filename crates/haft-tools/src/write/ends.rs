@@ -1,7 +1,7 @@
 //! Line ends of a whole new text: those of the text that it replaces.
 //!
-//! **Invariant:** nothing but line ends changes. A lone carriage return is one only where the old
-//! text has no other.
+//! **Invariant:** nothing but line ends changes. A lone carriage return counts as a line end only
+//! if the old text has no other.
 
 use haft_text::{
     diff::{self, Limits},

@@ -1,7 +1,7 @@
-//! `write`: a whole file, new or in place of an old one.
+//! `write`: writes a whole file, new or in place of an old one.
 //!
-//! **Invariant:** what was there keeps its encoding, byte order mark and line ends; a state of the
-//! file that changed since this conversation saw it is never replaced.
+//! **Invariant:** a file that is replaced keeps its encoding, byte order mark and line ends. A
+//! state of the file that changed since this conversation saw it is never replaced.
 
 pub(crate) mod ends;
 

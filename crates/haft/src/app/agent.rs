@@ -1,4 +1,5 @@
-//! What print mode, line mode and the demo need alike to have an agent.
+//! What print mode, line mode and the demo share to run an agent: its builder, its notices and the
+//! signals.
 
 use std::{
     borrow::Cow,
@@ -28,7 +29,7 @@ use super::{
 };
 use crate::cli::{Start, exit::Failure};
 
-/// Opens the session that the flags name; `interactive` where someone can answer questions.
+/// Opens the session that the flags name. `interactive` says whether somebody can answer questions.
 pub async fn open(
     start: &Start,
     interactive: bool,
@@ -61,37 +62,38 @@ fn last_model(base: &Base, which: &SessionChoice) -> Option<String> {
     last_used(&store, &id, (&base.loaded.settings, &base.environment))
 }
 
-/// Puts an agent together for an open session.
+/// Builds an agent for an open session.
 pub struct AgentBuilder {
     /// The session.
     pub core: Arc<Core>,
-    /// Which agent of it: empty for the main one.
+    /// The agent's path in the session: empty for the main agent.
     pub path: AgentPath,
-    /// The model, as `--model` takes it; none for that of the session.
+    /// The model, in the form that `--model` takes; none for that of the session.
     pub model: Option<String>,
     /// How hard it thinks; none for what the settings say.
     pub effort: Option<Effort>,
     /// Which of the session's tools it has; none for all of them.
     pub tools: Option<Filter>,
-    /// How much is asked; it narrows the session's mode and never widens it.
+    /// The agent's own mode, if any. It narrows the session's mode and never widens it.
     pub mode: Option<Mode>,
-    /// What its system prompt says at the end.
+    /// Sections that are added at the end of its system prompt.
     pub sections: Vec<String>,
     /// The conversation so far.
     pub fold: Fold,
     /// Budgets of each turn.
     pub limits: Limits,
-    /// Whether somebody waits, so that its requests do.
+    /// Whether somebody waits for it. Then its requests are retried until they are cancelled, if
+    /// the settings allow retries.
     pub waits: bool,
 }
 
 impl AgentBuilder {
-    /// The main agent, with the conversation that the session has so far.
+    /// The main agent, with the session's conversation so far.
     pub fn main(core: &Arc<Core>) -> Self {
         Self { fold: core.fold.clone(), ..Self::child(core, AgentPath::default()) }
     }
 
-    /// An agent that begins, without a conversation so far.
+    /// A new agent, without a conversation so far.
     pub fn child(core: &Arc<Core>, path: AgentPath) -> Self {
         let run = &core.base.loaded.settings.run;
         Self {
@@ -108,10 +110,11 @@ impl AgentBuilder {
         }
     }
 
-    /// Starts it; it waits for its first input. Gives what is wrong and stops nothing.
+    /// Starts the agent, which then waits for its first input. Returns its handle, and the problems
+    /// that do not prevent the start.
     ///
     /// # Errors
-    /// When there is no such model, its key is missing, or the session cannot be kept.
+    /// When there is no such model, its key is missing, or the session cannot be persisted.
     pub async fn start(self) -> Result<(Handle, Vec<Problem>), Failure> {
         let config = self.config().await?;
         let problems = self.core.base.problems.take();
@@ -212,7 +215,7 @@ impl AgentBuilder {
     }
 }
 
-/// The main agent as the flags want it.
+/// The main agent as the flags configure it.
 pub fn main_agent(core: &Arc<Core>, start: &Start) -> AgentBuilder {
     let mut builder = AgentBuilder::main(core);
     builder.sections.extend(start.append_system_prompt.clone());
@@ -222,17 +225,17 @@ pub fn main_agent(core: &Arc<Core>, start: &Start) -> AgentBuilder {
     builder
 }
 
-/// Begins the notice of a mode that was set, which was shown when it was done.
+/// How the notice of a changed mode begins. The change itself was shown when it was made.
 pub const MODE_SET: &str = "The person set the mode to ";
-/// What the model is told of mode plan.
+/// What the model is told about mode plan.
 pub const PLAN: &str = "Mode plan is on: read and search as you like, and present a plan of what you would do. \
                         Changes of files, and commands that do more than look, are denied until the person sets \
                         another mode; do not try them.";
 /// What it is told once that is over.
 const PLAN_OVER: &str = "Mode plan is off: changes are no longer denied for it. The mode is ";
 
-/// Tells an agent what mode plan means where it is on, that it is off where the talk so far says
-/// otherwise, and what hooks add at the begin of its talk.
+/// Begins a conversation. The agent is told what mode plan means if it is on, or that it is off if
+/// the conversation so far says otherwise. The texts of hooks for the begin follow.
 pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
     if let Some(text) = about_plan(core.dispatcher.permissions().mode, core.told_plan) {
         let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
@@ -259,7 +262,7 @@ fn about_plan(mode: Mode, told: bool) -> Option<String> {
     }
 }
 
-/// Whether the last that messages say about the mode is that it is plan.
+/// Reports whether the last thing that messages say about the mode is that it is plan.
 pub fn tells_plan(messages: &[Message]) -> bool {
     let about = |message: &Message| {
         let Message::User { from: From::Haft, parts } = message else { return None };
@@ -283,7 +286,7 @@ pub fn mode_set(mode: Mode) -> String {
     if mode == Mode::Plan { format!("{text} {PLAN}") } else { text }
 }
 
-/// Tells hooks that the talk is over.
+/// Runs the hooks for the end of a conversation.
 pub async fn end_talk(core: &Core, reason: &str) {
     if let Some(hooks) = &core.hooks {
         Box::pin(hooks.session_end(reason)).await;
@@ -298,7 +301,8 @@ fn notice(core: &Core, level: Level, text: String) {
     }
 }
 
-/// Tells person and log at once what haft changed, and the model with the next message.
+/// Reports at once to the person and the log what haft changed. The model is told with the next
+/// message.
 pub fn announce(core: &Core, handle: &Handle, text: &str) {
     notice(core, Level::Info, text.to_owned());
     let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
@@ -306,7 +310,7 @@ pub fn announce(core: &Core, handle: &Handle, text: &str) {
     handle.send(Input::Notice { words, wake: false });
 }
 
-/// The instructions that the project brings along, as far as the rules let them be read.
+/// The instruction files of the project, as far as the rules let them be read.
 pub async fn context(base: &Base) -> Result<Context, Failure> {
     let project = Local::path(&base.project)?;
     let skips = base.policy.path_filter("read", &project, &project);
@@ -317,7 +321,7 @@ pub async fn context(base: &Base) -> Result<Context, Failure> {
     Ok(context_files(&*base.host, &project, &base.place.cwd, &allowed).await)
 }
 
-/// What the end of the system prompt says.
+/// What the end of the system prompt says about the environment, without git.
 pub fn surroundings(base: &Base) -> Surroundings {
     let caps = base.host.caps();
     let shell = caps.shell.as_ref().map(|shell| format!(", shell {shell}")).unwrap_or_default();
@@ -330,12 +334,12 @@ pub fn surroundings(base: &Base) -> Surroundings {
     }
 }
 
-/// What a signal wants.
+/// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalAction {
-    /// What runs is to stop.
+    /// Stop what runs.
     Interrupt,
-    /// haft is to end.
+    /// End haft.
     End,
 }
 
@@ -343,15 +347,15 @@ pub enum SignalAction {
 /// process and to its group.
 const ONE_WISH: Duration = Duration::from_millis(100);
 
-/// Lets a write over the limit of a file's size fail like any other, instead of ending haft.
+/// Lets a write beyond the file size limit fail like any other error, instead of ending haft.
 ///
-/// With a handler and not by ignoring the signal, which children would inherit.
+/// This uses a handler, because children would inherit an ignored signal.
 pub fn outlive_limits() -> Result<(), Failure> {
     let over = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
     signal(over).map(drop).map_err(|error| Failure::Failed(format!("no signals: {error}")))
 }
 
-/// Interrupt, hang-up, quit and termination from outside: whoever ends haft ends its children.
+/// The signals for interrupt, hang-up, quit and termination: whoever ends haft ends its children.
 pub struct Signals {
     all: [Signal; 4],
     /// Which of them came last, and when.
@@ -359,7 +363,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over.
+    /// Installs the signal handlers.
     pub fn new() -> Result<Self, Failure> {
         let take = |kind| signal(kind).map_err(|e| Failure::Failed(format!("no signals: {e}")));
         let all = [
@@ -371,7 +375,7 @@ impl Signals {
         Ok(Self { all, last: None })
     }
 
-    /// Waits for the next one; one that is told twice counts once.
+    /// Waits for the next signal. The same signal again within 100 ms counts once.
     pub async fn received(&mut self) -> SignalAction {
         loop {
             let (kind, wish) = self.next().await;
@@ -383,7 +387,7 @@ impl Signals {
         }
     }
 
-    /// Waits for the next one, where a person presses keys: each of them counts.
+    /// Waits for the next signal, where a person presses keys: each press counts.
     pub async fn pressed(&mut self) -> SignalAction {
         self.next().await.1
     }

@@ -1,7 +1,8 @@
-//! Where allowances for good are kept: among the settings of a project that is trusted, else at home.
+//! Stores permanent allow rules: in the settings of a trusted project, otherwise in the person's
+//! own haft folder.
 //!
-//! **Invariant:** git does not show them, or the person is told that it may; nothing is written into a
-//! project that is not trusted.
+//! **Invariant:** git does not show the file, or the person is warned that git may show it. Nothing
+//! is written into a project that is not trusted.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,7 +1,9 @@
-//! `@path` in a prompt: what the file, image or folder holds goes along, as `read` would give it.
+//! `@path` in a prompt attaches the content of that file, image or folder, as `read` (for a folder
+//! `ls`) returns it.
 //!
-//! **Invariant:** the words stay as they were typed. What is attached went through the pipeline, so that
-//! denials and hidden secrets hold; it stands between marks that it cannot hold itself.
+//! **Invariant:** the typed words stay as they are. Attached content went through the pipeline, so
+//! denials apply and secrets stay hidden. It stands between marks that the content cannot contain
+//! itself.
 
 use std::{ffi::OsStr, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::Path, sync::Arc};
 
@@ -29,8 +31,8 @@ pub struct NamedPath {
     folder: bool,
 }
 
-/// The paths that a prompt names, each once: a word that begins with `@` and names what exists, as it
-/// stands or without the punctuation behind it.
+/// The paths that a prompt names, each once, at most 20. A path is a word that begins with `@` and
+/// names what exists, as it stands or without the punctuation after it.
 pub fn named(text: &str, place: &Place) -> Vec<NamedPath> {
     let mut all: Vec<NamedPath> = Vec::new();
     for word in text.split_whitespace().filter_map(|word| word.strip_prefix('@')) {
@@ -69,7 +71,7 @@ fn is_folder(path: &str, place: &Place) -> Option<bool> {
     std::fs::metadata(native).ok().map(|found| found.is_dir())
 }
 
-/// What those paths hold, as parts of the message that names them.
+/// The content of those paths, as parts of the message that names them.
 pub async fn attached(
     dispatcher: &Arc<Dispatcher>,
     named: &[NamedPath],
@@ -100,7 +102,8 @@ pub async fn attached(
     parts
 }
 
-/// The prompt with what the texts that were typed for it name, and why some of that is not there.
+/// The prompt with the content that its typed texts name, and a problem for each path that could
+/// not be attached.
 pub async fn with_attached(
     dispatcher: &Arc<Dispatcher>,
     typed: &[&str],
@@ -123,7 +126,7 @@ fn refused(part: &Part) -> Option<&str> {
     body.starts_with(REFUSED).then(|| body.rsplit_once("\n</").map_or(body, |(body, _)| body))
 }
 
-/// Whether a part is no word of the person, but what they attached.
+/// Reports whether a part is not the person's words, but an attachment of theirs.
 pub fn is_attached(part: &Part) -> bool {
     matches!(part, Part::Text { text } if text.starts_with(MARK))
 }

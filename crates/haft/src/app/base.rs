@@ -1,6 +1,7 @@
-//! What a run stands on: folders, settings, rules, secrets, and this machine as they want it.
+//! The base of a run: folders, settings, rules, secrets, and the host as they configure it.
 //!
-//! **Invariant:** it prints nothing and writes nothing; nothing of an untrusted project takes effect.
+//! **Invariant:** building it prints nothing and writes nothing; only [`recover`] repairs files.
+//! Nothing of an untrusted project takes effect.
 
 use std::{
     path::{Path, PathBuf},
@@ -32,7 +33,7 @@ const MANAGED_CLAUDE: &str = "/etc/claude-code/managed-settings.json";
 
 /// Where what commands put in the place of something protected goes, in the state folder.
 const PUT_ASIDE: &str = "put-aside";
-/// Where copies of git repositories are, for as long as a process needs them.
+/// The folder for copies of git repositories, which are there as long as a process needs them.
 pub const REPOSITORIES: &str = "repositories";
 /// Where the host keeps a record of the places that are being written to, in the state folder.
 const LEDGER: &str = "writing";
@@ -42,7 +43,7 @@ const RECOVERY: Duration = Duration::from_millis(500);
 /// Longest that a run waits until what was done by half is taken back.
 const MENDING: Duration = Duration::from_secs(5);
 
-/// Where the caches of confined programs are, in the state folder.
+/// The folder for the caches of confined programs, in the state folder.
 pub const CACHES: &str = "caches";
 
 /// Where confined programs of a workspace have their caches: no two share what one could spoil.
@@ -56,7 +57,7 @@ fn caches(home: &Path, cwd: &Path) -> PathBuf {
 pub struct Base {
     /// The environment.
     pub environment: Environment,
-    /// The settings with where they came from.
+    /// The settings, with their origins.
     pub loaded: Loaded,
     /// This machine.
     pub host: Arc<Local>,
@@ -66,23 +67,24 @@ pub struct Base {
     pub project: PathBuf,
     /// Whether the project's settings count.
     pub trusted: bool,
-    /// How much is asked.
+    /// The permission mode: how much is asked.
     pub mode: Mode,
     /// The rules.
     pub policy: Policy,
     /// The hooks of all settings that count.
     pub hooks: Vec<Arc<Ready>>,
-    /// The values of secrets that are known, which nothing shows.
+    /// The known values of secrets, which nothing shows.
     pub secrets: Arc<Secrets>,
     /// Whether tools that are not on by default are there, too.
     pub every_tool: bool,
-    /// The tool that is called, where that is all that is wanted.
+    /// The tool that is called, if one call is all that is wanted.
     pub called: Option<String>,
-    /// What is wrong and stops nothing.
+    /// Problems that stop nothing.
     pub problems: Problems,
 }
 
-/// How long ago a moment was: `5 min ago`; it is in milliseconds since the Unix epoch.
+/// Formats how long ago a moment was: `5 min ago`. The moment is in milliseconds since the Unix
+/// epoch.
 pub fn ago(moment: u64) -> String {
     let seconds = now().saturating_sub(moment) / 1_000;
     match seconds {
@@ -100,10 +102,10 @@ pub fn now() -> u64 {
 }
 
 impl Base {
-    /// Reads settings and rules for a workspace; nothing is written.
+    /// Loads settings and rules for a workspace; nothing is written.
     ///
     /// # Errors
-    /// What is a reason not to start. What is none is among the `problems`, also then.
+    /// Any problem that prevents the start. All others are added to `problems`, also in that case.
     pub fn load(
         common: &Common,
         root: Option<&Path>,
@@ -115,7 +117,7 @@ impl Base {
     /// As [`load`](Self::load), in a given environment.
     ///
     /// # Errors
-    /// As there.
+    /// As [`load`](Self::load).
     pub fn load_in(
         environment: Environment,
         common: &Common,
@@ -175,10 +177,10 @@ impl Base {
         })
     }
 
-    /// Where sessions are kept.
+    /// The store of sessions.
     ///
     /// # Errors
-    /// When there is no folder for them.
+    /// When there is no folder of state.
     pub fn store(&self) -> Result<Store, Failure> {
         Ok(Store::open(home(&self.environment)?))
     }
@@ -186,7 +188,7 @@ impl Base {
     /// What the tools may depend on: the model, if any, and whether someone can answer.
     ///
     /// # Errors
-    /// Says of a model that cannot be meant where it was named.
+    /// When the model's name is not valid. The error says where it was named.
     pub fn env(&self, model: Option<&str>, interactive: bool) -> Result<Env, Failure> {
         let shell = self.host.shell().is_some();
         let Some(model) = model else {
@@ -231,12 +233,13 @@ fn host(loaded: &Loaded, haft_home: &Path, cwd: &Path) -> Local {
     }
 }
 
-/// Where all state lives; whoever set it wrong is told so.
+/// The folder of all state. The error says what is wrong with its setting.
 pub fn home(environment: &Environment) -> Result<&Path, Failure> {
     environment.state_folder().map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// The session whose id begins so. One that is not there was typed wrong.
+/// Finds the session whose id begins with `prefix`. It is a usage error if there is none, or more
+/// than one.
 pub fn find(store: &Store, prefix: &str) -> Result<SessionId, Failure> {
     if prefix.trim().is_empty() {
         let text = "the id of a session is empty: give how it begins; haft session list names them";
@@ -250,8 +253,9 @@ pub fn find(store: &Store, prefix: &str) -> Result<SessionId, Failure> {
     })
 }
 
-/// Removes what killed runs left wherever they wrote, and takes back what they did by half; without
-/// any, that is two looks. What is found later than this waits is given to `late`.
+/// Removes what killed runs left wherever they wrote, and rolls back what they did half. Without
+/// any such run, that costs two lookups. Problems that are found after the wait of at most 5 s are
+/// passed to `late`.
 ///
 /// # Errors
 /// When there is no folder of state.
@@ -288,7 +292,7 @@ pub fn recover(base: &Base, late: impl Fn(Problem) + Send + 'static) -> Result<(
     Ok(())
 }
 
-/// Which names tell of a secret.
+/// The names that mark a secret, by the settings.
 pub fn secret_names(loaded: &Loaded) -> Names {
     let haft_config::Secrets { names, not } = loaded.settings.secrets.clone();
     Names { more: names, not }
@@ -299,7 +303,7 @@ fn secrets(loaded: &Loaded) -> Arc<Secrets> {
     with_variables(Secrets::new(secret_names(loaded)))
 }
 
-/// The secrets that the session of this folder knew, and those that the environment holds.
+/// The secrets that the session in this folder knew, and those that the environment holds.
 pub fn secrets_of(session: &Path, names: Names) -> Arc<Secrets> {
     let secrets = Secrets::new(names);
     secrets.recall(&haft_session::recalled(session), haft_session::fresh_key());
@@ -312,10 +316,11 @@ fn with_variables(secrets: Secrets) -> Arc<Secrets> {
     Arc::new(secrets)
 }
 
-/// The workspace root: real, so that what the model writes relative to it has one name.
+/// The workspace root, with links resolved, so that what the model writes relative to it has one
+/// name.
 ///
 /// # Errors
-/// When it is not there.
+/// When it does not exist, or is no folder.
 pub fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
     let given = match root {
         Some(root) => root.to_owned(),
@@ -334,7 +339,7 @@ pub fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The folder of the project in which a folder lies: that of its repository, else itself.
+/// The project folder of a folder: the nearest one upward that holds a repository, else itself.
 pub fn project_root(cwd: &Path) -> PathBuf {
     let holds =
         |folder: &&Path| [".git", ".hg", ".jj"].iter().any(|name| folder.join(name).exists());

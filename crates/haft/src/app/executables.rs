@@ -1,7 +1,8 @@
 //! Executables that are tools: the person's own, and those of a trusted project.
 //!
-//! **Invariant:** a start waits for them only so long, and not at all where a built-in tool is
-//! called and nothing else speaks of others; every one that gives no tool is told, and why.
+//! **Invariant:** a start waits for them only for a bounded time. It does not wait at all when one
+//! built-in tool is called and no tool list or rule may be about others. Every executable that
+//! gives no tool is reported, with the reason.
 
 use std::sync::Arc;
 
@@ -14,17 +15,17 @@ use haft_types::{Env, Origin, ToolSpec};
 use super::base::Base;
 use crate::cli::Common;
 
-/// What was found of executables: of each folder its tools, and what gives none.
+/// The executables that were found: the tools of each folder, and those that give none.
 #[derive(Default)]
 pub struct LoadedExecutables {
-    /// The tools of each folder, in the order in which names win.
+    /// The tools of each folder, in the order of precedence of their names.
     pub folders: Vec<Executables>,
-    /// What gives no tool.
+    /// Executables that give no tool.
     pub broken: Vec<BrokenTool>,
 }
 
 impl Base {
-    /// Asks all executables what they are, those of all folders at once.
+    /// Asks all executables for their specs, those of all folders at once.
     pub async fn executables(&self) -> LoadedExecutables {
         let own = self.environment.haft_home.as_ref().map(|home| home.join("tools"));
         let project = self.trusted.then(|| self.project.join(".haft/tools"));
@@ -43,7 +44,8 @@ impl Base {
         found
     }
 
-    /// The built-in tools with the executables behind them, where these can matter.
+    /// The registry of the built-in tools, with the executables after them if these can matter.
+    /// Broken executables are reported as problems.
     pub async fn with_executables(
         &self,
         common: &Common,
@@ -70,7 +72,8 @@ impl Base {
     }
 }
 
-/// The executables that nobody can call, each with its path and what is in its way.
+/// The executables that cannot be called because their name is taken, each with its path and the
+/// reason.
 pub fn hidden(tools: &ToolSet) -> impl Iterator<Item = (&str, String)> {
     tools.hidden().filter_map(|(spec, by)| {
         let Origin::Executable { path } = &spec.origin else { return None };
@@ -83,7 +86,8 @@ pub fn hidden(tools: &ToolSet) -> impl Iterator<Item = (&str, String)> {
     })
 }
 
-/// Every tool file with what it gives, for people; true where that is a tool that can be called.
+/// Lists every tool file with what it gives, for people. The flag is true if it gives a tool that
+/// can be called.
 pub async fn list_for_people(base: &Base, env: &Env) -> Vec<(bool, String)> {
     let found = base.executables().await;
     let mut told: Vec<_> = found.broken.iter().map(|broken| (false, broken.to_string())).collect();

@@ -1,7 +1,7 @@
-//! What would be decided about a call, and why: the answers of `haft why`, of questions, and of the tests
-//! that rules carry.
+//! Explains what would be decided about a call, and why. `haft why`, questions and the test cases
+//! of rules use these answers.
 //!
-//! **Invariant:** the answer is that of the pipeline's own stages, never a copy of them.
+//! **Invariant:** the answer comes from the pipeline's own stages, never from a copy of them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,20 +15,20 @@ use url::Url;
 /// Longest that the paths of one call are looked up.
 const LOOK_UP: Duration = Duration::from_secs(5);
 
-/// What is said about one call.
+/// The explanation of one call.
 pub struct Answer {
-    /// Whether it could be read.
+    /// Whether the call could be parsed.
     pub parsed: bool,
     pub read_only: bool,
     pub decision: Verdict,
     pub rule: Option<String>,
     pub reason: String,
     pub parts: Vec<PartReport>,
-    /// Where the hooks stand that would be asked about the call, and may decide otherwise.
+    /// Places of the hooks that would be asked about the call, and may decide otherwise.
     pub hooks: Vec<String>,
 }
 
-/// What is said about one command of a script.
+/// The explanation of one command of a script.
 pub struct PartReport {
     part: Part,
     decision: Verdict,
@@ -36,7 +36,7 @@ pub struct PartReport {
     reason: String,
 }
 
-/// What is said about a call that waits for an answer.
+/// Explains a call that waits for an answer, as text for people.
 pub async fn explained(dispatcher: &Arc<Dispatcher>, request: &ToolUse) -> String {
     answered(dispatcher, request).await.text(&dispatcher.place)
 }
@@ -51,7 +51,8 @@ pub async fn answered(dispatcher: &Arc<Dispatcher>, request: &ToolUse) -> Answer
     }
 }
 
-/// Tries the rules with cases; those that come out otherwise, by their numbers from 0, and how.
+/// Runs the test cases of the rules. Returns those that failed: their index from 0, and what
+/// differs.
 pub async fn tried(
     dispatcher: &Arc<Dispatcher>,
     cases: impl Iterator<Item = &RuleCase>,
@@ -92,7 +93,7 @@ async fn try_case(dispatcher: &Arc<Dispatcher>, case: &RuleCase) -> Result<(), S
     Err(format!("{what} is to {expect}, but the rules {decision}: {reason}"))
 }
 
-/// A call that nobody makes.
+/// Builds a call that is only judged, never run.
 pub fn request(tool: &str, input: Value) -> ToolUse {
     ToolUse::new(haft_types::CallId("why".into()), tool, input)
 }
@@ -173,14 +174,15 @@ impl Answer {
         }
     }
 
-    /// Of a call that cannot be read nothing is known: it would be refused, or asked about.
+    /// The explanation of a call that cannot be parsed. Nothing is known of it: it would be
+    /// refused, or asked about.
     pub fn unread(reason: String) -> Self {
         let (decision, rule) = (Verdict::Ask, None);
         let (parts, hooks) = (Vec::new(), Vec::new());
         Self { parsed: false, read_only: false, decision, rule, reason, parts, hooks }
     }
 
-    /// As programs read it.
+    /// The explanation as JSON, for programs.
     pub fn json(&self) -> Value {
         let effect = |effect: &Effect| {
             let (access, target) = words(effect);
@@ -212,7 +214,7 @@ impl Answer {
         json
     }
 
-    /// As people read it.
+    /// The explanation as text, for people.
     pub fn text(&self, place: &Place) -> String {
         use std::fmt::Write as _;
         let read_only = |yes: bool| if yes { "read-only" } else { "not read-only" };

@@ -1,8 +1,8 @@
-//! What git says of the workspace when a talk begins.
+//! What git reports about the workspace when a conversation begins.
 //!
-//! **Invariant:** what is checked out is read without a process. `git status` runs as a command that
-//! only looks, held by the system, or not at all; it gets no longer than was said, and nothing of it
-//! is left then.
+//! **Invariant:** the checked-out branch or commit is read without starting a process. `git status`
+//! runs as a read-only command that the system confines, or it does not run at all. It runs no
+//! longer than the given limit, and no process of it is left after that.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,8 @@ use super::base::Base;
 /// Bytes that it may say: more is not counted.
 const MOST: usize = 1 << 20;
 
-/// How many files are changed, new or gone; none where that is not known in this time.
+/// Counts the files that are changed, new or removed. Returns none if that is not known within
+/// `limit`.
 pub async fn changed(dispatcher: &Arc<Dispatcher>, limit: Duration) -> Option<usize> {
     if limit.is_zero() {
         return None;
@@ -26,7 +27,8 @@ pub async fn changed(dispatcher: &Arc<Dispatcher>, limit: Duration) -> Option<us
     Some(said.split(|byte| *byte == b'\n').count().saturating_sub(1))
 }
 
-/// What a model is told: what is checked out, and how many files are changed where that is known.
+/// Describes for a model what is checked out, and how many files are changed if that is known.
+/// Returns none if it is not known what is checked out.
 pub async fn describe(base: &Base, changed: Option<usize>) -> Option<String> {
     let project = Local::path(&base.project).ok()?;
     let skips = base.policy.path_filter("read", &project, &project);

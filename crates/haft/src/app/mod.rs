@@ -1,4 +1,4 @@
-//! What every face is made of: settings, session, agent, hooks. Nothing here prints.
+//! What every face is built from: settings, session, agent, hooks. Nothing here prints.
 
 pub(crate) mod agent;
 pub(crate) mod allowances;

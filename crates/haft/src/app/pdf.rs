@@ -1,9 +1,9 @@
-//! The process in which PDF documents are read: haft itself, started anew for each of them.
+//! The process that reads PDF documents: haft itself, started again for each of them.
 //!
-//! **Invariant:** before the first byte of the document is read, the process has given up what it
-//! does not need: it can open no file and no connection, write no file, take no more memory than
-//! [`MEMORY`] and no more computing than [`SECONDS`], and it ends when haft does. What a hostile
-//! document does there harms nobody.
+//! **Invariant:** before the first byte of the document is read, the process drops the rights that
+//! it does not need. It can open no file and no connection, and it can write no file. It can use no
+//! more memory than [`MEMORY`] bytes and no more CPU time than [`SECONDS`] seconds. On Linux it
+//! ends when haft does. A hostile document in it harms nobody.
 
 use std::{io, os::unix::ffi::OsStringExt as _, process::ExitCode, sync::Arc};
 
@@ -22,7 +22,7 @@ const MEMORY: u64 = 1 << 30;
 /// Most seconds of computing; who waits for it gives up before.
 const SECONDS: u64 = 25;
 
-/// Reads documents by this program, on this machine.
+/// Reads documents in processes of this program, on this machine.
 pub fn reader(host: &Arc<Local>) -> PdfReader {
     PdfReader::Apart {
         host: host.clone(),
@@ -30,7 +30,7 @@ pub fn reader(host: &Arc<Local>) -> PdfReader {
     }
 }
 
-/// Reads the document on standard input, as [`reader`] has it done.
+/// Reads the document on standard input, in a process that [`reader`] starts.
 pub fn serve() -> ExitCode {
     let read = limit().and_then(|()| haft_tools::read_pdf(io::stdin().lock(), io::stdout()));
     match read {

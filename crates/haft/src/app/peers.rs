@@ -1,7 +1,7 @@
-//! What other processes of haft do meanwhile, as their logs tell.
+//! What other processes of haft do at the same time, as their session logs report it.
 //!
-//! **Invariant:** what a call is told to have changed counts as known only where it says itself what it
-//! changes; what was found by looking at files may be the doing of anybody.
+//! **Invariant:** a change that a call reports counts as known only if the call itself names what
+//! it changes. A change that was found by comparing files may be anybody's.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,9 +19,9 @@ const SHOWN: usize = 13;
 
 /// The other sessions of a store.
 pub struct InLogs {
-    /// Where they are.
+    /// The store.
     pub store: Store,
-    /// The one that is none of them.
+    /// The session that is not counted among them.
     pub mine: SessionId,
 }
 

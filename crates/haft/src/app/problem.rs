@@ -1,4 +1,4 @@
-//! What builders find wrong on their way, and go on in spite of. They print nothing: a face does.
+//! Problems that builders find and that do not stop them. Builders print nothing: a face does.
 
 use std::{
     fmt,
@@ -8,14 +8,14 @@ use std::{
 use haft_text::secrets::Secrets;
 use haft_types::Level;
 
-/// Something that is wrong and stops nothing.
+/// A problem that does not stop what found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// How much it matters.
+    /// Its severity.
     pub level: Level,
     /// What is wrong with which value, and what is done about it.
     pub text: String,
-    /// The file and the line where it stands, `path:line`; none where no file holds it.
+    /// Where the value stands, as `path:line`; none if no file holds it.
     pub place: Option<String>,
 }
 
@@ -29,14 +29,14 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// A warning that no file has the place of.
+    /// A warning without a place.
     pub fn warning(text: impl Into<String>) -> Self {
         Self { level: Level::Warning, text: text.into(), place: None }
     }
 }
 
-/// Collects problems in the order in which they are found. Clones collect into the same list, so that
-/// what was found before a failure is not lost with what failed.
+/// Collects problems in the order in which they are found. Clones collect into the same list, so
+/// that problems found before a failure are not lost with it.
 #[derive(Clone, Debug, Default)]
 pub struct Problems(Arc<Mutex<Collected>>);
 
@@ -63,17 +63,17 @@ impl Problems {
         self.add(Problem::warning(text));
     }
 
-    /// Gives what was found since the last time.
+    /// Takes the problems that were found since the last call.
     pub fn take(&self) -> Vec<Problem> {
         std::mem::take(&mut self.collected().all)
     }
 
-    /// From now on nothing that is said of them may show the values of these secrets.
+    /// From now on, no message about them may show the values of these secrets.
     pub fn hide(&self, secrets: &Arc<Secrets>) {
         self.collected().secrets = Some(secrets.clone());
     }
 
-    /// What must not be shown of them.
+    /// The secrets that messages about them must not show.
     pub fn secrets(&self) -> Option<Arc<Secrets>> {
         self.collected().secrets.clone()
     }

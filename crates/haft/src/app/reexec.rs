@@ -1,4 +1,4 @@
-//! What haft starts itself anew for: work that wants a process of its own.
+//! Work for which haft starts its own program again, in a separate process.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,7 +13,7 @@ use super::pdf;
 /// The argument of the process that supervises commands.
 const SUPERVISE: &str = "--supervise-commands";
 
-/// What a process that was started anew does, from its start to its end.
+/// What a process does that haft started again, from its start to its end.
 pub type Work = fn() -> ExitCode;
 
 /// What haft is called, whatever name its file has: who ends all of that name means it, too.
@@ -22,17 +22,17 @@ const NAME: &str = "haft";
 /// Every argument that haft starts itself with, and what is done then; nobody types them.
 const WORKS: &[(&str, Work)] = &[(pdf::ARGUMENT, pdf::serve), (SUPERVISE, haft_host::supervise)];
 
-/// The work that an argument names.
+/// The work that an argument selects; none if it selects nothing.
 pub fn work(argument: &OsStr) -> Option<Work> {
     WORKS.iter().find(|(name, _)| argument == *name).map(|(_, work)| *work)
 }
 
-/// The supervisor of commands, as a program with its arguments.
+/// The command line of the supervisor of commands: a program with its arguments.
 pub fn supervisor() -> Vec<OsString> {
     vec![own(), SUPERVISE.into()]
 }
 
-/// The processes of haft, which no command may end.
+/// haft's own processes, which no command may end.
 pub fn own_processes() -> OwnProcesses {
     let words: Vec<_> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -79,7 +79,7 @@ fn above() -> &'static [OwnProcesses] {
     &ABOVE
 }
 
-/// This very program, also when its file was replaced or removed since it was started.
+/// This very program, also if its file was replaced or removed since the start.
 #[cfg(target_os = "linux")]
 pub fn own() -> OsString {
     "/proc/self/exe".into()

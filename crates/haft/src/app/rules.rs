@@ -1,7 +1,8 @@
-//! Settings and rules as the run takes them: what the flags add, and what is wrong with them.
+//! Settings and rules as the run uses them: what the flags add, and what is wrong with them.
 //!
-//! **Invariant:** what would hold something back and cannot be read is a reason not to start; whatever
-//! else does nothing is told.
+//! **Invariant:** a setting or rule that would restrict something and cannot be read is a reason
+//! not to start. For rules of a project or of another agent, the calls that they may be about are
+//! asked about instead. Everything else that has no effect is reported.
 
 use std::sync::Arc;
 
@@ -113,7 +114,7 @@ fn with_place(problem: &RuleProblem, rule: Option<&RuleText>, loaded: &Loaded) -
     }
 }
 
-/// Ends with whatever is wrong with rules that a call is to be tried with.
+/// Fails if a rule cannot be read that a call is to be tried with.
 pub fn readable(policy: &Policy, loaded: &Loaded) -> Result<(), Failure> {
     let told = |problem| with_place(problem, placed(problem, loaded), loaded);
     let all: Vec<String> = policy.problems().iter().map(told).collect();
@@ -209,7 +210,8 @@ pub(crate) fn confinement(
     })
 }
 
-/// The policy with the list of restricted commands that counts.
+/// The policy with the list of restricted commands: that of the settings, otherwise the built-in
+/// one.
 pub fn restricting(policy: Policy, loaded: &Loaded) -> Policy {
     match &loaded.settings.permissions.restricted {
         Some(list) => policy.restricting(list),

@@ -1,7 +1,8 @@
-//! A session with its tools and services, as every face and every program that embeds haft gets it.
+//! Builds a session with its tools and services, for every face and every program that embeds haft.
 //!
-//! **Invariant:** built in one order for everyone. Nothing is written before the first event of the
-//! session, and nothing is printed: what is wrong is given back.
+//! **Invariant:** the build order is the same for everyone. Nothing of the session is written
+//! before its first event; only the recovery of killed runs writes earlier. Nothing is printed:
+//! problems are returned.
 
 use std::{
     collections::BTreeMap,
@@ -54,14 +55,14 @@ const END_RECORDS: Duration = Duration::from_mins(1);
 /// Which session a face works in.
 #[derive(Clone, Debug, Default)]
 pub enum SessionChoice {
-    /// A new one.
+    /// A new session.
     #[default]
     New,
-    /// A new one that is only kept when something is changed.
+    /// A new session that is persisted only when something is changed.
     IfNeeded,
-    /// The last one of this folder.
+    /// The last session of this folder.
     Last,
-    /// The one whose id begins so.
+    /// The session whose id begins with this text.
     Named(String),
 }
 
@@ -74,36 +75,36 @@ impl SessionChoice {
 
 /// A running session with its tools.
 pub struct Core {
-    /// What it is built on.
+    /// The base that it is built on.
     pub base: Base,
     /// The session's events.
     pub bus: Bus,
-    /// Takes calls through the pipeline.
+    /// Runs calls through the pipeline.
     pub dispatcher: Arc<Dispatcher>,
-    /// What the tools are assembled from, for other agents and models.
+    /// The sources that the tools are assembled from, for other agents and models.
     pub registry: Registry,
-    /// What they were assembled for.
+    /// The environment that they were assembled for.
     pub env: Env,
     /// The conversation so far.
     pub fold: Fold,
-    /// What the log has pinned.
+    /// The system prompt and the tool definitions that the log has pinned.
     pub pinned: Option<Pinned>,
-    /// Answers that the log has.
+    /// How many answers the log has.
     pub answered: usize,
-    /// What a person wants to know of a session that goes on; none of a new one.
+    /// What a person wants to know about a resumed session; none for a new one.
     pub resumed: Option<Resumed>,
-    /// Whether the last that the model was told of the mode is that it is plan.
+    /// Whether the model was last told that the mode is plan.
     pub told_plan: bool,
-    /// Hooks of calls and of the talk; none where there are none.
+    /// Hooks of calls and of the conversation; none if there are none.
     pub hooks: Option<Arc<Hooks>>,
 }
 
-/// A session that goes on.
+/// A resumed session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resumed {
-    /// When something happened in it last, in milliseconds since the Unix epoch.
+    /// When its last event happened, in milliseconds since the Unix epoch.
     pub active: u64,
-    /// How many turns it had.
+    /// How many turns it has had.
     pub turns: u64,
     /// Lines of the person that were waiting when it ended.
     pub unsent: Vec<String>,
@@ -117,21 +118,21 @@ impl Resumed {
     }
 }
 
-/// Gives a session a service of its own.
+/// Adds a service to a session.
 pub type MakeService = Arc<dyn Fn(&Arc<Core>) + Send + Sync>;
 
 /// What a program adds to haft.
 #[derive(Clone, Default)]
 pub struct Extensions {
-    /// Tools of its own. A built-in one of the same name is taken first.
+    /// Tools of its own. A built-in tool of the same name takes precedence.
     pub tools: Vec<Arc<dyn AnyTool>>,
-    /// Services of its own.
+    /// Functions that add services of its own.
     pub services: Vec<MakeService>,
 }
 
 impl Extensions {
-    /// Adds a service that each session gets. `make` gets the session weakly: no service keeps the session
-    /// alive that holds it.
+    /// Adds a service that each session gets. `make` gets the session as a weak reference, so that
+    /// no service keeps the session alive that holds it.
     pub fn service<T: ?Sized + Send + Sync + 'static>(
         &mut self,
         make: impl Fn(Weak<Core>) -> Arc<T> + Send + Sync + 'static,
@@ -142,13 +143,13 @@ impl Extensions {
     }
 }
 
-/// Opens or begins a session.
+/// Opens an existing session, or begins a new one.
 pub struct SessionBuilder<'a> {
-    /// What it stands on.
+    /// The base that it is built on.
     pub base: Base,
-    /// What the flags say of tools.
+    /// What the flags say about tools.
     pub common: &'a Common,
-    /// Which one.
+    /// Which session.
     pub which: SessionChoice,
     /// What the tools may depend on.
     pub env: Env,
@@ -157,10 +158,12 @@ pub struct SessionBuilder<'a> {
 }
 
 impl SessionBuilder<'_> {
-    /// Opens it, and puts the tools around it; gives what is wrong and stops nothing.
+    /// Opens the session and assembles its tools. Returns it with the problems that do not prevent
+    /// that.
     ///
     /// # Errors
-    /// What is a reason not to start. What is none is among the problems of the base, also then.
+    /// Any problem that prevents the start. All others are among the problems of the base, also in
+    /// that case.
     pub async fn open(self) -> Result<(Arc<Core>, Vec<Problem>), Failure> {
         let problems = self.base.problems.clone();
         let extensions = self.extensions;
@@ -267,7 +270,7 @@ impl Core {
         Ok(())
     }
 
-    /// What goes on beside the calls.
+    /// The background jobs of the session.
     pub fn jobs(&self) -> Arc<Jobs> {
         self.dispatcher.session.map.get()
     }
@@ -277,7 +280,7 @@ impl Core {
         self.dispatcher.session.map.get()
     }
 
-    /// What tools are given, and what ends with the session.
+    /// The services that tools can ask for; they end with the session.
     pub fn services(&self) -> &Services {
         &self.dispatcher.session.services
     }
@@ -314,8 +317,8 @@ impl Core {
         );
     }
 
-    /// Stops what still runs, makes everything durable and ends all feeds; gives what it stopped, in
-    /// words. What went wrong with that is among the problems of the base.
+    /// Stops what still runs, makes everything durable and ends all feeds. Returns what it stopped,
+    /// in words. Errors of this are added to the problems of the base.
     pub async fn close(&self) -> Vec<String> {
         let stopped = self.services().close().await;
         // What was only observed is not kept; what was kept was synced before it was told.
@@ -454,7 +457,7 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Se
     session
 }
 
-/// How much is looked at around a command; none where nothing is.
+/// The limits for detecting what a command changed; none if that is switched off.
 pub fn watching(base: &Base) -> Option<DiffLimits> {
     let changes = &base.loaded.settings.shell.changes;
     changes.on.then(|| DiffLimits {

@@ -1,8 +1,8 @@
-//! Which tools a run has although they are not on by default.
+//! Decides which tools a run has although they are not on by default.
 //!
-//! **Invariant:** it looks at names alone, in the workspace and the folders right inside of it, at
-//! most [`LOOKED_AT`] of them; what it finds depends on nothing else, so that a session that goes
-//! on has the same tools.
+//! **Invariant:** the search reads names alone: those in the workspace and in the folders directly
+//! inside it, at most [`LOOKED_AT`] of them. Its result depends on nothing else, so a resumed
+//! session has the same tools.
 
 use std::{fs, path::Path};
 
@@ -13,18 +13,18 @@ const LOOKED_AT: usize = 2_000;
 /// What the names of notebooks end with.
 const NOTEBOOK: &[u8] = b".ipynb";
 
-/// What decides whether a deferred tool is there.
+/// What decides whether a deferred tool is loaded.
 pub struct LoadFacts<'a> {
     /// True for faces that show every tool.
     pub every: bool,
-    /// Names that somebody asked for.
+    /// Names of tools that somebody asked for.
     pub on: &'a [String],
-    /// The workspace.
+    /// The workspace root.
     pub root: &'a Path,
 }
 
 impl LoadFacts<'_> {
-    /// Reports whether a tool is there from the start.
+    /// Reports whether a run has the tool from the start.
     pub fn has(&self, spec: &ToolSpec) -> bool {
         let named = |name: &String| haft_policy::own_name(name.trim()) == spec.name;
         spec.loading != Loading::Deferred

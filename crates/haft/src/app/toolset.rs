@@ -1,6 +1,7 @@
-//! The tools of a run: which there are, and which of them it has.
+//! The tools of a run: which exist, and which of them the run has.
 //!
-//! **Invariant:** a name that no tool has is told: on the command line it is a reason not to start.
+//! **Invariant:** a name that no tool has is reported. On the command line it is a reason not to
+//! start.
 
 use std::{
     path::{Path, PathBuf},
@@ -25,11 +26,11 @@ use crate::{
 const POWERSHELL: &str = "powershell";
 
 impl Base {
-    /// What assembles the tools of a run: built in, executables of the person and of a trusted project,
-    /// `more`.
+    /// Assembles the tools of a run: built-in ones, executables of the person and of a trusted
+    /// project, and `more`.
     ///
     /// # Errors
-    /// When `--tools` names a tool that nobody has, or a denial that was just typed does nothing.
+    /// When `--tools` names a tool that nobody has, or a denial on the command line has no effect.
     pub async fn registry(
         &self,
         common: &Common,
@@ -133,7 +134,7 @@ impl Base {
         })
     }
 
-    /// Why a built-in tool is not among those of a run; none where it is, or was never there.
+    /// Why a built-in tool is not among those of a run. None if it is, or if there is no such tool.
     pub fn taken_away(&self, common: &Common, env: &Env, name: &str) -> Option<String> {
         if let Some(why) = self.no_powershell(name) {
             return Some(why);

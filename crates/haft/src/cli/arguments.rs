@@ -1,7 +1,8 @@
-//! Words of the command line beside what the parser knows: prompts that begin as flags do, and what was
-//! probably meant by what there is none of.
+//! Command-line words that the parser does not handle: prompts that look like flags, and
+//! corrections for unknown names.
 //!
-//! **Invariant:** nothing that was typed gets another meaning, only one where the parser sees none.
+//! **Invariant:** no typed word gets another meaning. A word gets a meaning only where the parser
+//! sees none.
 
 use std::ffi::OsString;
 
@@ -36,8 +37,8 @@ const HINTS: &[(&str, &str)] = &[
     ("update", "haft does not update itself"),
 ];
 
-/// Joins a prompt that begins with a dash and holds white space to its `-p`: what holds white space is no
-/// flag. What stands behind a command, or behind `--`, stays as it is.
+/// Joins a prompt that begins with a dash and holds white space to its `-p`, because no flag holds
+/// white space. What stands behind a command, or behind `--`, stays as it is.
 pub fn joined(arguments: Vec<OsString>) -> Vec<OsString> {
     let begins = |argument: &OsString, with: &[u8]| argument.as_encoded_bytes().starts_with(with);
     if !arguments.get(1).is_some_and(|first| begins(first, b"-")) {
@@ -68,7 +69,8 @@ pub fn joined(arguments: Vec<OsString>) -> Vec<OsString> {
     all
 }
 
-/// What is said of a prompt of one word: it is taken for a command that there is not.
+/// The message for a prompt of one word, which is taken for an unknown command. None for any other
+/// prompt.
 pub fn no_command(word: &str) -> Option<String> {
     if word == "-" || word.contains(char::is_whitespace) {
         return None;
@@ -94,8 +96,8 @@ fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a s
     near.min_by_key(|(far, _)| *far).map(|(_, name)| name)
 }
 
-/// The same error, with the flag that is nearest to the one that there is not: a slip of two letters comes
-/// before one that is missing.
+/// Adds the nearest known flag to an error about an unknown one. Of equally near flags, one of the
+/// same length comes first.
 pub fn suggested(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
     if error.kind() != ErrorKind::UnknownArgument {
@@ -111,7 +113,7 @@ pub fn suggested(mut error: clap::Error, arguments: &[OsString]) -> clap::Error 
     error
 }
 
-/// Whether the output of a run was wanted as JSON, in arguments that are wrong.
+/// Reports whether wrong arguments ask for the output of a run as JSON.
 pub fn want_json(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().filter_map(|word| word.to_str());
     let is_json = |value: Option<&str>| value.is_some_and(|value| value.ends_with("json"));

@@ -1,8 +1,9 @@
-//! How the program ends: what is said, and with which code.
+//! How the program ends: its final message, and its exit code.
 //!
-//! **Invariant:** text leaves the program here, and nothing in it but haft's own colours acts on a
-//! terminal, wherever it came from: a setting, a flag, a file, an error of a library. What a program
-//! reads is left alone, but for values of secrets, which nothing shows.
+//! **Invariant:** text leaves the program here, except the parser's own errors. Nothing in it but
+//! haft's own colours acts on a terminal, wherever it came from: a setting, a flag, a file, an
+//! error of a library. Output for programs stays as it is, except that values of secrets are never
+//! shown.
 
 use std::{
     borrow::Cow,
@@ -18,7 +19,7 @@ use haft_text::secrets::Secrets;
 /// What nothing that is said shows: first that of the settings, then that of the session.
 static SECRETS: RwLock<Option<Arc<Secrets>>> = RwLock::new(None);
 
-/// From now on nothing that is said shows the values of these secrets.
+/// From now on, no output shows the values of these secrets.
 pub fn hide(secrets: &Arc<Secrets>) {
     *SECRETS.write().unwrap_or_else(PoisonError::into_inner) = Some(secrets.clone());
 }
@@ -39,7 +40,7 @@ pub enum Failure {
     Failed(String),
     /// The call was wrong: exit code 2.
     Usage(String),
-    /// Everything was said already; only the code is left.
+    /// Everything was reported already; only this exit code is left.
     Said(u8),
 }
 
@@ -68,10 +69,10 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// What a face gives back.
+/// The result of a face.
 pub type Ending = Result<(), Failure>;
 
-/// Says what is to be said on standard error and gives the exit code.
+/// Prints the failure, if any, to standard error; returns the exit code.
 pub fn code(ending: &Ending) -> ExitCode {
     match ending {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,7 +84,7 @@ pub fn code(ending: &Ending) -> ExitCode {
     }
 }
 
-/// Writes a line to standard error. Nobody is told when even that is closed.
+/// Writes a line to standard error. If even that is closed, the error is ignored.
 pub fn say(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "{}", clean(&hidden(text))));
 }
@@ -96,7 +97,7 @@ pub fn say_view(text: &str) {
 /// Writes text for people to standard output.
 ///
 /// # Errors
-/// A closed pipe ends the run quietly, as every filter does; other errors are told.
+/// A closed pipe ends the run quietly with exit code 1; other errors are reported.
 pub fn print(text: &str) -> Ending {
     write(&clean(text))
 }
@@ -117,7 +118,8 @@ pub fn print_view(text: &str) -> Ending {
     write(&colours_only(text))
 }
 
-/// Writes to standard output what moves the cursor, which must be haft's own, and a text behind it.
+/// Writes a control sequence to standard output that moves the cursor, and a text behind it. The
+/// sequence must be haft's own.
 ///
 /// # Errors
 /// As [`print`].
@@ -125,8 +127,8 @@ pub fn print_behind(moves: &str, text: &str) -> Ending {
     write(&format!("{moves}{}", colours_only(text)))
 }
 
-/// Writes text to standard output as it is, for whatever reads it; a terminal gets signs for what
-/// would act on it.
+/// Writes text to standard output as it is, for the program that reads it. A terminal gets visible
+/// signs for what would act on it.
 ///
 /// # Errors
 /// As [`print`].

@@ -1,4 +1,5 @@
-//! What can be typed. Only shapes: what it means is decided by the faces.
+//! The command line: everything that can be typed. It holds shapes only; the faces decide what they
+//! mean.
 
 pub(crate) mod arguments;
 pub(crate) mod exit;

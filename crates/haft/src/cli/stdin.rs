@@ -1,7 +1,7 @@
-//! Standard input of a run that has no terminal.
+//! Reads the standard input of a run that has no terminal.
 //!
-//! **Invariant:** a silent pipe never holds a run up: `-` and files are read to the end, a pipe
-//! gets one second for its first byte, anything else is left alone.
+//! **Invariant:** unless `-` asks for it, a silent pipe never blocks a run. `-` and files are read
+//! to the end. A pipe gets one second for its first byte, and anything else is left alone.
 
 use std::{fs::File, io::Read as _, os::fd::AsFd as _};
 
@@ -17,7 +17,8 @@ const MOST: u64 = 10 << 20;
 /// How long a pipe may take for its first byte, in seconds.
 const FIRST_BYTE: i64 = 1;
 
-/// What standard input says, where it says something; `wanted` when the person asked for it.
+/// Reads standard input, if it has something for the run. `wanted` says that the person asked for
+/// it. It must be UTF-8 of at most 10 MiB.
 pub fn read(wanted: bool) -> Result<Option<String>, Failure> {
     let stdin = std::io::stdin();
     let Ok(stat) = fstat(&stdin) else {

@@ -1,8 +1,8 @@
-//! `haft demo`: the main job without a key and without a network.
+//! `haft demo`: the main job of an agent, without a key and without a network.
 //!
 //! A scratch project has a test that fails. A scripted model runs the test, searches, reads, edits
-//! and runs the test again, through the real chain on the real disk. Only the model's words are
-//! fixed; what comes of them is not, and the verdict is taken from what really happened.
+//! and runs the test again, through the real pipeline on the real disk. Only the model's words are
+//! fixed. Their results are not, and the verdict is taken from what really happened.
 
 use std::{fs, path::Path, sync::Arc};
 

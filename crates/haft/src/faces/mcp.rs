@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Serves until the client goes.
+/// Serves until the client disconnects or a signal comes.
 pub async fn run(arguments: &Mcp, extensions: &Extensions) -> Ending {
     let mut base = super::base(&arguments.common, arguments.root.as_deref())?;
     base.every_tool = true;

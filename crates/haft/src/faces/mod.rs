@@ -1,4 +1,4 @@
-//! What a person or a program sees of haft, one face a module.
+//! The faces of haft (its front ends), one per module: what a person or a program sees of it.
 
 pub(crate) mod demo;
 pub(crate) mod doctor;

@@ -1,6 +1,6 @@
-//! `haft tool`: any tool from a shell.
+//! `haft tool`: calls any tool from a shell.
 //!
-//! Mode ask on a terminal, dont-ask elsewhere: a script is never held up by a question.
+//! The mode is ask on a terminal and dont-ask elsewhere: a question never blocks a script.
 
 use std::{
     io::{IsTerminal as _, Read as _},

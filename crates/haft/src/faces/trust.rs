@@ -1,7 +1,7 @@
-//! `haft trust`: whether what a project brings along counts, kept for later runs.
+//! `haft trust`: whether a project's own settings, hooks and tools count, stored for later runs.
 //!
-//! **Invariant:** nothing of the project is read or run for it; what will count is named before anything
-//! else of haft meets it.
+//! **Invariant:** nothing of the project is read or run for this. What will count is named before
+//! any other part of haft reads it.
 
 use haft_config::{Environment, Trust};
 
@@ -23,7 +23,8 @@ const BROUGHT: &[&str] = &[
     ".claude/settings.local.json",
 ];
 
-/// Keeps an answer about the project of a folder, and says what it is about.
+/// Stores an answer about the project of a folder, unless it is only to be shown. Prints what it is
+/// about.
 pub fn run(arguments: &cli::Trust) -> Ending {
     let environment = Environment::capture();
     let project = project_root(&folder(arguments.folder.as_deref())?);

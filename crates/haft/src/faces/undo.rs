@@ -1,6 +1,7 @@
-//! `haft undo` and `haft redo`: takes changes of files back from a shell, and makes them again.
+//! `haft undo` and `haft redo`: undo changes of files from a shell, and redo them.
 //!
-//! **Invariant:** only in the session that made them, whose log is held meanwhile.
+//! **Invariant:** changes are undone only in the session that made them, whose log stays locked
+//! meanwhile.
 
 use std::{
     io::{self, BufRead as _, IsTerminal as _, Write as _},
@@ -31,12 +32,12 @@ use crate::{
     },
 };
 
-/// Takes changes back.
+/// Undoes changes.
 pub async fn undo(arguments: &Undo) -> Ending {
     run(&UndoSelection::of(&arguments.back, false)?, &arguments.from).await
 }
 
-/// Makes changes again.
+/// Redoes changes.
 pub async fn redo(arguments: &Redo) -> Ending {
     run(&UndoSelection::of(&arguments.back, true)?, &arguments.from).await
 }

@@ -1,8 +1,9 @@
-//! Takes changes of files back, and makes them again, without git.
+//! Undoes changes of files, and redoes them, without git.
 //!
-//! **Invariant:** a change is taken back in the session that made it, whose log is held meanwhile; a
-//! file that somebody changed since is never replaced unasked, and what is replaced is kept. What a
-//! deny rule keeps from being edited is not touched. The session's log tells the model.
+//! **Invariant:** a change is undone in the session that made it, and that session's log stays
+//! locked meanwhile. A file that somebody changed since is never replaced unless that was asked
+//! for, and replaced content is retained. A file that a deny rule protects from edits is not
+//! touched. The session's log reports the undo to the model.
 
 pub(crate) mod report;
 mod retained;
@@ -51,8 +52,8 @@ pub(crate) fn events(
     Ok(events)
 }
 
-/// Takes changes of the session that runs back, or makes them again; gives what is to be said. Only
-/// while no turn runs: what it says to the model stands between two turns.
+/// Undoes or redoes changes of the running session; returns the text to show. Only for when no turn
+/// runs: its message to the model stands between two turns.
 pub async fn in_session(core: &Core, asked: &LineCommand) -> String {
     let mut text = String::new();
     if let Err(failure) = in_session_telling(core, asked, &mut text).await {

@@ -1,7 +1,8 @@
-//! Takes changes of one session back, and says so in words.
+//! Undoes or redoes changes of one session, and reports the result in words.
 //!
-//! **Invariant:** the session's log tells what was done as soon as it was done. Where it is shown,
-//! and who may be asked, is not known here.
+//! **Invariant:** the session's log records what was done as soon as it was done.
+//!
+//! **Does not know:** where the report is shown, and who may be asked.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,31 +39,31 @@ const COMPARED: usize = 8 << 20;
 /// Most changes that are told one by one.
 const TOLD: usize = 20;
 
-/// What it is done with.
+/// What an undo or a redo works with.
 pub struct Work<'a> {
     /// The host, and the place that paths are shown from.
     pub base: &'a Base,
-    /// What keeps files from being changed.
+    /// The rules that may protect files from changes.
     pub policy: Policy,
-    /// Where it is told.
+    /// Where the change is recorded.
     pub bus: Bus,
-    /// What the files held.
+    /// The earlier contents of the files.
     pub pre_images: Arc<dyn PreImages>,
     /// One queue for each file.
     pub queues: Arc<Queues>,
 }
 
-/// What came of it.
+/// The result of an undo or a redo.
 pub struct Changed {
-    /// What was changed, as the session knows it.
+    /// What was changed, as receipts of the session.
     pub receipts: Vec<Receipt>,
-    /// What could not be done.
+    /// Files for which it could not be done.
     pub left: Vec<HostPath>,
     /// Folders that were to go, and hold something else.
     stay: BTreeSet<HostPath>,
-    /// What else is to be told, a line each.
+    /// Further notes, one line each.
     pub notes: Vec<String>,
-    /// Why the session does not know it.
+    /// Why the session's log does not record it; none if it does.
     pub unrecorded: Option<Failure>,
 }
 
@@ -93,7 +94,7 @@ impl Refused {
 }
 
 impl Work<'_> {
-    /// Takes a group back, or makes it again.
+    /// Undoes a group of changes, or redoes it.
     pub async fn carry_out(
         &self,
         group: &Group,
@@ -164,7 +165,7 @@ impl Work<'_> {
         (ruling.verdict == Verdict::Deny).then_some(ruling.reason)
     }
 
-    /// Says what was done, a line each.
+    /// Describes what was done, one line each.
     pub fn describe(&self, group: &Group, redo: bool, changed: &Changed) -> String {
         let receipts = &changed.receipts;
         let (mut text, what) = (String::new(), if redo { "Made again" } else { "Took back" });
@@ -258,7 +259,7 @@ impl Work<'_> {
         notes
     }
 
-    /// Says what cannot be gone back on, a line each.
+    /// Describes what cannot be undone any more, one line each.
     pub fn lost(&self, receipts: &[Receipt]) -> Vec<String> {
         let lost = receipts.iter().filter(|receipt| !is_kept(receipt));
         let text = |receipt: &Receipt| {
@@ -270,7 +271,7 @@ impl Work<'_> {
         first(lost, text, " of which that was too much")
     }
 
-    /// Says what somebody changed since, an entry for each of the first files.
+    /// Describes what somebody changed since, one entry for each of the first 20 files.
     pub fn conflicts(&self, group: &Group, conflicts: &[Conflict]) -> Vec<String> {
         let told = |conflict: &Conflict| self.conflict(group, conflict);
         first(conflicts.iter(), told, " that were changed since")
@@ -298,7 +299,8 @@ impl Work<'_> {
         text
     }
 
-    /// What would change in a file; none where that is not known or no text.
+    /// The diff of what would change in a file. None if the contents are not known, too big, or no
+    /// text.
     pub fn diff(&self, conflict: &Conflict) -> Option<String> {
         let content = |blob: &Option<Blob>, hash: Option<Hash>| match (blob, hash) {
             (Some(blob), _) if blob.len > COMPARED as u64 => None,
@@ -343,7 +345,7 @@ pub fn by_force(command: &str, group: &Group) -> String {
     format!("nothing was changed; to replace what is there (it is kept): {command} {named} --force")
 }
 
-/// What a change left, at each path that it is about.
+/// The state that a change left, for each path that it is about.
 pub fn left(receipt: &Receipt) -> impl Iterator<Item = (HostPath, Option<Hash>)> {
     let from = match &receipt.action {
         ReceiptAction::Renamed { from } => Some((from.clone(), None)),
@@ -352,7 +354,7 @@ pub fn left(receipt: &Receipt) -> impl Iterator<Item = (HostPath, Option<Hash>)>
     std::iter::once((receipt.path.clone(), receipt.after)).chain(from)
 }
 
-/// Reports whether a change can be gone back on: what a file held is kept, or is in it still.
+/// Reports whether a change can be undone: the earlier content is retained, or still in the file.
 pub fn is_kept(receipt: &Receipt) -> bool {
     let stays =
         matches!(receipt.action, ReceiptAction::Renamed { .. }) && receipt.before == receipt.after;
@@ -360,8 +362,7 @@ pub fn is_kept(receipt: &Receipt) -> bool {
     !holds || receipt.pre_image.is_some() || stays
 }
 
-/// The files for which nothing was to be done although the group changed them: they are as they
-/// shall be.
+/// The files of the group for which nothing had to be done: they already are as they should be.
 pub fn as_wanted<'a>(group: &'a Group, changed: &Changed) -> Vec<&'a HostPath> {
     let done = changed.receipts.iter().flat_map(left).map(|(path, _)| path);
     let stays = changed.left.iter().chain(&changed.stay).cloned();
@@ -376,7 +377,7 @@ pub fn as_wanted<'a>(group: &'a Group, changed: &Changed) -> Vec<&'a HostPath> {
     differs.map(|(path, _)| path).filter(|path| !done.contains(*path)).collect()
 }
 
-/// What was done to a file.
+/// What a change did to a file, as a verb.
 pub const fn did(receipt: &Receipt) -> &'static str {
     match receipt.action {
         ReceiptAction::Created => "created",

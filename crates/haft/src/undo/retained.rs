@@ -1,6 +1,7 @@
-//! What a session keeps for undo, in the words of the tools.
+//! What a session retains for undo: the earlier contents of files, as the tools' `PreImages`.
 //!
-//! **Invariant:** where all sessions together keep too much, room is made once in a run, beside it.
+//! **Invariant:** when all sessions together retain too many bytes, space is freed. That happens at
+//! most once in a run, on a thread that nobody waits for.
 
 use std::{
     io,
@@ -32,7 +33,7 @@ struct Collect {
     most: u64,
 }
 
-/// Where a session keeps what changed files held.
+/// The store in which a session retains the earlier contents of changed files.
 pub fn kept(store: &Store, id: &SessionId, settings: &haft_config::Undo) -> Arc<dyn PreImages> {
     let images = store.pre_images(id, settings.session_bytes);
     let collect = Collect { store: store.clone(), mine: id.clone(), most: settings.total_bytes };

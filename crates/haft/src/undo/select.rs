@@ -1,6 +1,7 @@
-//! Which changes of a session are meant, and in which order they are taken back or made again.
+//! Selects which changes of a session are undone or redone, and in which order.
 //!
-//! **Invariant:** decided on the session's events alone; nothing is looked at and nothing changed.
+//! **Invariant:** the selection depends on the session's events alone. No file is read and none is
+//! changed.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -16,20 +17,20 @@ use crate::{
 /// How many changes an error names.
 const NAMED: usize = 10;
 
-/// What is wanted.
+/// What to undo or redo.
 pub struct UndoSelection {
     /// Which changes.
     pub which: UndoScope,
-    /// Whether turns count instead of calls.
+    /// Whether turns are counted instead of calls.
     pub turn: bool,
-    /// Whether changes are made again instead of taken back.
+    /// Whether changes are redone instead of undone.
     pub redo: bool,
     /// Whether what others changed since is replaced, too.
     pub force: bool,
 }
 
 impl UndoSelection {
-    /// What was asked for: that changes are taken back, or that they are made again.
+    /// The selection that the arguments ask for; `redo` for redo instead of undo.
     pub fn of(asked: &Back, redo: bool) -> Result<Self, Failure> {
         let which = UndoScope::of(asked.which.as_deref())?;
         Ok(Self { which, turn: asked.turn, redo, force: asked.force })
@@ -38,11 +39,11 @@ impl UndoSelection {
 
 /// Which changes.
 pub enum UndoScope {
-    /// The last change; of what was taken back, all that was at once.
+    /// The last change; for redo, all that the last undo took back.
     Newest,
-    /// The newest.
+    /// The newest changes, as many as this.
     Last(usize),
-    /// Those of one call, or found while one job ran.
+    /// Those of one call, or those found while one job ran.
     Call(CallId),
 }
 
@@ -69,26 +70,27 @@ impl UndoScope {
     }
 }
 
-/// Changes that go together.
+/// Changes that are undone or redone together.
 pub struct Group {
-    /// How many changes of those that are counted these are.
+    /// How many changes these are: calls, or turns if those are counted.
     pub count: usize,
-    /// The calls that made them, in the order in which they are taken back or made again.
+    /// The calls that made them, in the order in which they are undone or redone.
     pub calls: Vec<CallId>,
-    /// What names all of them behind the command, as `c12` or `3 --turn`.
+    /// The argument of the command that names all of them, such as `c12` or `3 --turn`.
     pub named: String,
-    /// What these calls were, for people.
+    /// Titles of these calls, for people.
     pub titles: Vec<String>,
-    /// The calls of which nothing can be made again: it was gone before they were taken back.
+    /// The calls of which nothing can be redone: what they made was gone before they were undone.
     pub gone: Vec<CallId>,
     /// Where these are more than were asked for: how many were, the calls that go only together,
     /// and those between them.
     more: Option<(usize, Vec<CallId>, Vec<CallId>)>,
-    /// What is taken back, in this order.
+    /// The changes to undo or redo, in this order.
     pub receipts: Vec<Receipt>,
-    /// What is to be said of what is taken back, a line each: whose doing it may be, too.
+    /// Remarks about what is undone, one line each, such as who else may have made it.
     pub doubts: Vec<String>,
-    /// What else left files as they are: the file, its hash then, and who it was, with what to do.
+    /// How other changes of haft left files: the file, its hash then, and which change it was, with
+    /// what to do.
     pub others: Vec<(HostPath, Option<Hash>, String)>,
 }
 
@@ -132,7 +134,8 @@ impl Group {
         Self { count, calls, named, titles, gone, more, receipts, doubts, others }
     }
 
-    /// What of haft left a file as it was found, the newest where there is more, and what to do.
+    /// Which other change of haft left a file as it was found, with what to do; the newest if there
+    /// are several.
     pub fn left_by(&self, path: &HostPath, found: Option<Hash>) -> Option<&str> {
         let same = |other: &&(HostPath, Option<Hash>, String)| other.0 == *path && other.1 == found;
         self.others.iter().rfind(same).map(|(.., who)| who.as_str())
@@ -159,7 +162,7 @@ fn title(changes: &Changes, call: &CallId) -> String {
     }
 }
 
-/// What is to be taken back or made again, in this order.
+/// Selects what is undone or redone, in this order.
 pub fn chosen(wanted: &UndoSelection, changes: &Changes) -> Result<Group, String> {
     if wanted.redo { to_redo(wanted, changes) } else { to_undo(wanted, changes) }
 }
@@ -340,7 +343,8 @@ fn left_of_jobs(
     later.filter(|change| !is_named(change)).map(told).collect()
 }
 
-/// Says that fewer changes were there than were asked for, or that more had to go together.
+/// Reports that there were fewer changes than were asked for, or that more had to be redone
+/// together.
 pub fn other_count(wanted: &UndoSelection, group: &Group, command: &str) -> Option<String> {
     let found = group.count;
     let what = if wanted.turn { "turns" } else { "changes" };

@@ -1,10 +1,10 @@
 //! What a repository lost since it was copied.
 //!
-//! It is lost where git could not use it any more: HEAD cannot be read, its objects or refs are gone,
-//! the branch that is checked out is gone, or objects that its refs need. Another ref that is gone is
-//! not, for that is how branches are deleted.
+//! Something counts as lost if git could not use the repository any more: HEAD cannot be read, the
+//! repository's objects or refs are gone, the checked-out branch is gone, or objects that its refs
+//! need are gone. Another missing ref does not count, for that is how branches are deleted.
 //!
-//! **Invariant:** what the repository has in another form (packed) counts as there.
+//! **Invariant:** what the repository has in another form (packed) counts as present.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -41,13 +41,14 @@ const DEPTH: usize = 32;
 pub struct Loss {
     /// Its `.git`, or what that leads to.
     pub git: HostPath,
-    /// What is gone, in words; empty where the repository is whole but for refs.
+    /// Descriptions of what is gone; empty if the repository is whole but for refs.
     pub what: Vec<String>,
-    /// It went along with the folder that it was in.
+    /// True if the repository is gone together with the folder that contained it.
     pub is_along: bool,
-    /// Single refs that are gone, with the object of each.
+    /// Single refs that are gone, each with the object that it named.
     pub refs: Vec<(String, String)>,
-    /// HEAD, or the ref that it names, that stands but cannot be read, with what it said.
+    /// HEAD, or the ref that it names, if it exists but cannot be read; each with its earlier
+    /// content.
     pub overwritten: Vec<(String, String)>,
     /// What is missing, each with its copy.
     pub missing: Vec<Missing>,
@@ -56,7 +57,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Takes note that it was put back, or told: it is told once.
+    /// Records that the loss was restored, or reported: it is reported once.
     pub fn acknowledge(&self, is_back: bool) {
         if let Some(store) = &self.store {
             let missing: Vec<HostPath> =
@@ -65,10 +66,10 @@ impl Loss {
         }
     }
 
-    /// Keeps the copy for good; gives where it is then.
+    /// Retains the copy permanently, and returns where it is then.
     ///
     /// # Errors
-    /// When there is none, or it cannot be moved.
+    /// If there is no copy, or it cannot be moved.
     pub fn keep(&self) -> io::Result<PathBuf> {
         self.store.as_ref().ok_or(io::ErrorKind::NotFound)?.keep()
     }
@@ -90,11 +91,11 @@ pub struct Missing {
 /// Where a copy is.
 #[derive(Debug)]
 pub enum CopyAt {
-    /// There.
+    /// At this path.
     At(PathBuf),
     /// In a file that is held open.
     Open(File),
-    /// This is what it held.
+    /// The content itself.
     Text(Vec<u8>),
 }
 

@@ -1,10 +1,10 @@
 //! Brings the copy of a repository up to date.
 //!
-//! A folder of objects whose time is that of its copy holds nothing new; so later updates cost a look
-//! at 256 folders, whatever they hold.
+//! An object folder whose time equals that of its copy holds nothing new. So a later update only
+//! checks 256 folders, whatever they hold.
 //!
-//! **Invariant:** refs and packs come first. Where there are more than [`FILES`] files, or it takes
-//! longer than [`WITHIN`], loose objects are left out from then on, which is said once.
+//! **Invariant:** refs and packs come first. If there are more than [`FILES`] files, or an update
+//! takes longer than [`WITHIN`], loose objects are left out from then on, which is reported once.
 
 use std::{
     collections::HashSet,

@@ -1,14 +1,14 @@
-//! Copies of git repositories, so that what a command takes from one of them can be put back. git
+//! Copies of git repositories, so that what a command removes from one of them can be restored. git
 //! itself is not run.
 //!
-//! Each repository has one copy in a folder of haft's, shared by all processes: refs, logs and the
-//! like as files, objects as hard links. The copy goes with the last process that uses it; where that
-//! was killed while a command ran, it stays for the next one.
+//! Each repository has one copy in a folder of haft's, shared by all processes. Refs, logs and the
+//! like are stored as files, objects as hard links. The copy is removed with the last process that
+//! uses it. If that process was killed while a command ran, the copy stays for the next one.
 //!
-//! **Invariant:** what stands in a repository is never overwritten, and no link in it is followed. A
-//! repository whose copy cannot be made hinders no command. What is lost is never made part of a copy.
+//! **Invariant:** what is in a repository is never overwritten, and no link in it is followed. A
+//! repository that cannot be copied prevents no command. A loss is never carried over into a copy.
 //!
-//! **Does not know:** content that is overwritten in place: an object's links share it.
+//! **Does not know:** content that is overwritten in place: the hard links of an object share it.
 
 mod losses;
 mod mirror;
@@ -42,7 +42,7 @@ const MOST: usize = 32;
 /// Bytes of a file that names a repository elsewhere.
 const POINTER: u64 = 4_096;
 
-/// The copies of this process.
+/// The repository copies of this process.
 #[derive(Debug)]
 pub struct Repositories {
     folder: PathBuf,
@@ -57,7 +57,7 @@ pub struct Snapshot {
     parts: Vec<Copied>,
     /// Files `.git` that lead to a repository, and what stands in them.
     pointers: Vec<(PathBuf, Vec<u8>)>,
-    /// What is to be said of it, once.
+    /// Notes to report about it, each once.
     pub notes: Vec<String>,
 }
 
@@ -69,7 +69,8 @@ struct Copied {
     worktrees: Vec<(PathBuf, PathBuf)>,
 }
 
-/// The copies of repositories that were kept for good in such a folder, each with when that was.
+/// The copies of repositories that were permanently retained in a folder, each with the time of
+/// that.
 pub fn kept_copies(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
     store::kept(folder)
 }
@@ -80,9 +81,9 @@ impl Repositories {
         Self { folder, stores: Mutex::default(), said: Mutex::default() }
     }
 
-    /// Copies what is new in the repositories of these `.git`; what is gone from one goes from its
-    /// copy, but while other commands run. It waits for the disk, 2 seconds at most, and a fifth of one for
-    /// each that is not reached by then.
+    /// Copies what is new in the repositories of these `.git`. What is gone from a repository is
+    /// removed from its copy, except while other commands run. It waits for the disk, at most 2
+    /// seconds, and a fifth of a second for each repository that is not reached by then.
     pub fn copy(&self, gits: &[HostPath]) -> Snapshot {
         let mut snapshot = Snapshot::default();
         if let Some(rest) = gits.get(MOST..).and_then(<[HostPath]>::first) {
@@ -129,7 +130,7 @@ impl Repositories {
         fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some())
     }
 
-    /// The copies that killed processes left of repositories that lie in one of these folders, or
+    /// The copies that killed processes left of repositories that are in one of these folders, or
     /// belong to one of these `.git`.
     pub fn left(&self, roots: &[HostPath], gits: &[HostPath]) -> Snapshot {
         let mut snapshot = Snapshot::default();
@@ -173,7 +174,7 @@ impl Snapshot {
         self.parts.push(Copied { store, worktrees: worktree.into_iter().collect() });
     }
 
-    /// Goes on with what an earlier one looks after, where that is damaged by now and was not copied.
+    /// Continues what an earlier snapshot watches, if that is damaged by now and was not copied.
     pub fn go_on(&mut self, earlier: &Self) {
         for part in &earlier.parts {
             if !self.parts.iter().any(|own| own.store.git == part.store.git) {
@@ -189,18 +190,18 @@ impl Snapshot {
         }
     }
 
-    /// Reports whether there is nothing to look after.
+    /// Reports whether there is nothing to watch.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.pointers.is_empty()
     }
 
-    /// The packs that these copies have.
+    /// The packs of these copies.
     pub fn objects(&self) -> Objects {
         Objects(self.parts.iter().flat_map(|part| part.store.packs()).collect())
     }
 
-    /// What these repositories lost since. One of them may be at one of these `.git` by now: that is
-    /// no loss. It waits for the disk.
+    /// What these repositories lost since they were copied. A repository that was moved to one of
+    /// these `.git` is not a loss. It waits for the disk.
     pub fn losses(&self, gits: &[HostPath]) -> Vec<Loss> {
         let gits: Vec<PathBuf> = gits.iter().map(as_path).collect();
         let of = |part: &Copied| part.store.loss(&part.worktrees, &gits);

@@ -1,7 +1,7 @@
 //! Which objects a repository lost, and whether its refs need them.
 //!
-//! Source: git's `gitformat-pack`, `gitrepository-layout`; loose objects are zlib streams of
-//! `TYPE LENGTH NUL CONTENT`.
+//! Source: git's `gitformat-pack`, `gitrepository-layout`; loose objects are zlib streams of `TYPE
+//! LENGTH NUL CONTENT`.
 
 use std::{
     collections::HashSet,

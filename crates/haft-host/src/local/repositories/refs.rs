@@ -1,4 +1,4 @@
-//! What a repository's names stand for: HEAD, packed and loose refs.
+//! What the refs of a repository point to: HEAD, packed and loose refs.
 //!
 //! Source: git's `gitrepository-layout`, `git-pack-refs`.
 

@@ -1,8 +1,8 @@
-//! Puts back what a repository lost.
+//! Restores what a repository lost.
 //!
-//! **Invariant:** it goes through descriptors, without following a link, and only where nothing is; a
-//! file has its content before it has its name. All is synced together at the end. What is still being
-//! removed meanwhile is tried again.
+//! **Invariant:** restoring goes through descriptors, follows no link, and writes only where
+//! nothing is. A file has its content before it has its name. Everything is synced together at the
+//! end. If something is still being removed meanwhile, it is tried again.
 
 use std::{
     ffi::OsStr,
@@ -28,10 +28,10 @@ const NAMES: usize = 16;
 const TIMES: usize = 32;
 
 impl Loss {
-    /// Puts back what is missing, and syncs it; what cannot be put back stays as what is missing.
+    /// Restores what is missing, and syncs it. What cannot be restored stays in `missing`.
     ///
     /// # Errors
-    /// The first of them; the others are put back all the same.
+    /// The first error; the other files are restored all the same.
     pub fn put_back(&mut self) -> io::Result<()> {
         let mut done = self.put_back_once();
         for _ in 1..TIMES {

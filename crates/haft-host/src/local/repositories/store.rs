@@ -1,7 +1,7 @@
-//! The copy of one repository in its folder, and who uses it.
+//! The copy of one repository in its folder, and the processes that use it.
 //!
-//! **Invariant:** whoever uses a copy has its lock shared; who gets the lock alone is the only user. A
-//! mark of each process stands in the folder while one of its commands runs.
+//! **Invariant:** each user of a copy holds its lock shared. Whoever gets the lock exclusively is
+//! the only user. While a command of a process runs, a mark of that process is in the folder.
 
 use std::{
     ffi::OsStr,

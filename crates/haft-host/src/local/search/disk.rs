@@ -1,11 +1,10 @@
 //! The steps of a walk on this machine's disk.
 //!
-//! **Invariant:** everything is opened below an open folder by one name with `O_NOFOLLOW`, so no
-//! link that appears meanwhile leads out of the located root; a file that became a link, a pipe or
-//! a device since its folder was listed is passed over. The folders above the root, whose ignore
-//! files count too, are the only ones that are opened by path; nothing of them is ever shown.
-//! A pipe that takes a file's name in the instant before it is opened is opened without waiting
-//! and closed again unread.
+//! **Invariant:** everything is opened below an open folder by one name with `O_NOFOLLOW`. So no
+//! link that appears meanwhile leads out of the located root. A file that became a link, a pipe or
+//! a device since its folder was listed is skipped. The only folders opened by path are those above
+//! the root, whose ignore files count too; nothing of them is ever shown. A pipe that takes a
+//! file's name just before it is opened is opened without waiting, and closed again unread.
 
 use std::{
     fs::File,

@@ -1,12 +1,12 @@
-//! Searching this machine with ripgrep's libraries, in this process.
+//! Searches this machine with ripgrep's libraries, in this process.
 //!
 //! The walk is shared with other hosts ([`crate::walk`]); here it runs on open folders. Several
 //! threads take files off the walk, search them, and deliver in order ([`ordered`]).
 //!
-//! **Invariant:** the walk starts at the located folder and goes down by single names, so links
-//! that flip meanwhile lead nowhere (`disk` says how far this holds). Links are not followed; a
-//! search that is asked to follow them runs over [`Fs`](crate::Fs), which judges where they lead.
-//! Dropping the future, `Break` and the stop token end all threads at their next read.
+//! **Invariant:** the walk starts at the located folder and goes down by single names. So a link
+//! that is swapped in meanwhile redirects nothing (`disk` says how far this holds). Links are not
+//! followed. A search that is asked to follow them runs over [`Fs`](crate::Fs), which checks their
+//! targets. Dropping the future, `Break` and the stop token end all threads at their next read.
 
 mod disk;
 mod names;

@@ -1,13 +1,13 @@
-//! A search for names by several threads, told in the order of one walk.
+//! Searches names on several threads, and delivers them in the order of a single walk.
 //!
-//! One thread begins. Whenever another has nothing to do, a walk gives away what comes last in it:
-//! half of the folders that are left in the outermost of its folders. So parts of the walk are made
-//! where the work is, and few of them.
+//! One thread begins. When another thread is idle, a running walk gives away its last part: half of
+//! the remaining folders in the outermost of its open folders. So the walk is split where the work
+//! is, and into few parts.
 //!
-//! **Invariant:** the parts stand in the order of the walk, and only the first of those that have
-//! not ended is delivered; so a search gives the same names in the same order, whoever walks. While
-//! [`BYTES`] of names wait in the others only the first goes on; it never waits for them, since of
-//! the parts that were given away the first is taken up first.
+//! **Invariant:** the parts keep the order of the walk. Only the first part that has not ended is
+//! delivered. So a search gives the same names in the same order, whichever thread walks. While
+//! [`BYTES`] of names wait in the other parts, only the first part goes on. It never waits for
+//! them, since the first of the parts that were given away is taken up first.
 
 use std::{
     collections::VecDeque,

@@ -1,11 +1,12 @@
-//! Work done by several threads, delivered in the order in which it was begun.
+//! Runs work on several threads, and delivers the results in the order in which it was begun.
 //!
-//! **Invariant:** about [`SLOTS`] pieces at most are begun or wait, and while [`BYTES`] of results
-//! wait only the piece that is next in order is gone on with; so a slow reader holds the workers up
-//! instead of filling memory. Pieces are taken up in order, so that one never waits for ever.
+//! **Invariant:** at most about [`SLOTS`] pieces are under way or wait for delivery. While
+//! [`BYTES`] of results wait, only the piece that is next in order goes on. So a slow reader holds
+//! up the workers instead of filling memory. Pieces are taken up in order, so that none waits
+//! forever.
 //!
-//! Waking the reader takes as long as searching some small files, so it is only woken for a
-//! [`PILE`] of results or [`PILE_BYTES`] of them, and at the end; a lone result it finds by itself
+//! Waking the reader takes as long as searching some small files. So it is woken only for [`PILE`]
+//! results or [`PILE_BYTES`] of them, and at the end. The reader finds a lone result by itself
 //! within [`LOOK`].
 
 use std::{

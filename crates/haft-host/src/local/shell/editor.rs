@@ -1,8 +1,8 @@
-//! What programs get as an editor where nobody can edit: it says what to do instead, and ends.
+//! The editor that programs get where nobody can edit: it says what to do instead, and ends.
 //!
-//! **Invariant:** it changes nothing, waits for nothing, and fails, but where git only wants a message
-//! confirmed that it has made ready itself: that of a merge, a revert, or a step of a rebase that was
-//! not to get another one.
+//! **Invariant:** it changes nothing, waits for nothing, and fails. The exception is a message that
+//! git has prepared itself and only wants confirmed: that of a merge, of a revert, or of a rebase
+//! step that was not to get another one.
 
 use std::{
     env,

@@ -1,8 +1,8 @@
 //! The thread that follows one command from its start until nothing of it is left.
 //!
-//! **Invariant:** it waits for nobody but the command's keeper, and for that never longer than a
-//! stated time once the command has ended or was told to: not for the reader, not for who holds a
-//! pipe.
+//! **Invariant:** the thread waits for nobody but the command's monitor: not for the reader, not
+//! for whoever holds a pipe. Once the command has ended or was told to end, it waits for the
+//! monitor never longer than a stated time.
 
 use std::{
     collections::VecDeque,

@@ -1,10 +1,11 @@
-//! Whether git has the content of a file among its objects: whoever may read those has it anyway.
+//! Whether git has a file's content among its objects: whoever may read those has the content
+//! anyway.
 //!
-//! By the content and not by the index or a commit: these a program can write as it likes, but nothing that
-//! has the hash of what it does not know.
+//! This is decided by the content, not by the index or a commit. A program can write those as it
+//! likes, but it cannot write the hash of content that it does not know.
 //!
-//! **Does not know:** repositories with other hashes than SHA-1, objects elsewhere (alternates, worktrees),
-//! and files that git changes on their way: those are not found.
+//! **Does not know:** repositories with other hashes than SHA-1, objects elsewhere (alternates,
+//! worktrees), and files that git converts. Those are not found.
 
 use std::{
     fmt::Write as _,

@@ -1,7 +1,8 @@
 //! Which levels of confinement work on this machine, and which one a program gets.
 //!
-//! **Invariant:** a level counts only after a process took it on here and was stopped by it: nothing
-//! is concluded from versions or settings. It is tried once for each process of haft.
+//! **Invariant:** a level counts only after a process entered it here and was stopped by it.
+//! Nothing is concluded from versions or settings. Each level is tried once for each process of
+//! haft.
 
 use std::{
     ffi::{OsStr, OsString},

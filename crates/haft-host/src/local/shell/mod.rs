@@ -1,13 +1,13 @@
-//! Running programs on this machine.
+//! Runs programs on this machine.
 //!
-//! [`start`] makes ready what a program needs, [`supervisor_client`] asks the [`supervisor`] to start it, and
-//! [`follow`] takes in what it says, on a thread of its own, until nothing of it is left.
+//! [`start`] prepares what a program needs, and [`supervisor_client`] asks the [`supervisor`] to
+//! start it. [`follow`] takes in its events and output, on a thread of its own, until nothing of it
+//! is left.
 //!
-//! **Invariant:** the boundary at which a command can be killed lies outside every awaited future:
-//! its thread goes on when the reader stalls, dropping the output kills the whole tree at once, and
-//! the tree ends with haft, however that ends.
-//! At most [`QUEUE_LIMIT`] bytes of output wait, and what was read at once beyond that, so a slow
-//! reader holds the program up.
+//! **Invariant:** the boundary at which a command can be killed lies outside every awaited future.
+//! Its thread goes on when the reader stalls. Dropping the output kills the whole tree at once, and
+//! the tree ends with haft, however that ends. At most [`QUEUE_LIMIT`] bytes of output wait, plus
+//! what was read at once beyond that. So a slow reader holds the program up.
 
 mod editor;
 mod follow;

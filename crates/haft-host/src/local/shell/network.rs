@@ -1,7 +1,7 @@
 //! The networks that programs share, as far as this machine makes them.
 //!
-//! **Invariant:** only a program that could connect to nothing outside shares one, and only where it is held by a
-//! network of its own.
+//! **Invariant:** a program shares a network only if its limits let it connect to nothing outside.
+//! It also has to be confined by namespaces, with a network namespace of its own.
 
 use std::{
     ffi::OsString,

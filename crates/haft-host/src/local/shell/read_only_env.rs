@@ -1,12 +1,12 @@
-//! The variables of a command that was taken for one that only looks.
+//! The environment variables of a command that was classified as read-only.
 //!
 //! **Invariant:** no variable that it inherits makes a known program run another, read other
-//! settings or take its options for others; no folder of `PATH` is one of the workspace, whose
-//! programs anybody may have written. What it is given makes pagers `cat`, and git start nothing,
-//! ask nothing and connect to nothing.
+//! settings or take its options for others. No folder of `PATH` is one of the workspace, whose
+//! programs anybody may have written. The variables that are set for it turn pagers into `cat`, and
+//! make git start nothing, ask nothing and connect to nothing.
 //!
-//! **Does not know:** settings in files: those of the person are the person's, those of a
-//! repository are [`crate::git_settings`]' business.
+//! **Does not know:** settings in files. Those of the user are the user's; [`crate::git_settings`]
+//! handles those of a repository.
 
 use std::{
     env,

@@ -1,7 +1,7 @@
-//! What programs need to read to run at all: those of the system, and the tools of the person.
+//! What programs need to read to run at all: the system's files, and the user's tools.
 //!
-//! **Invariant:** nothing of the person's own work is among it: no folder that holds the home folder or
-//! lies right in it without being named here.
+//! **Invariant:** nothing of the user's own work is among it. No folder is granted that contains
+//! the home folder, or that lies directly in it without being named here.
 
 use std::{
     env,

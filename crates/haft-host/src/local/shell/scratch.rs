@@ -1,7 +1,7 @@
-//! Where confined programs write what is none of the workspace: a temporary folder, and caches.
+//! Where confined programs write what is not part of the workspace: a temporary folder, and caches.
 //!
-//! **Invariant:** nobody else may look into these. The temporary folder goes with the host. The caches
-//! are none that the person's own programs use, who would take what an attacker put there for theirs.
+//! **Invariant:** nobody else may read these. The temporary folder is removed with the host. The
+//! caches are not those of the user's own programs, which would trust what an attacker put there.
 
 use std::{
     env,

@@ -1,6 +1,6 @@
-//! Making ready what a program is started with: its words, its variables and its pipes.
+//! Prepares what a program is started with: its arguments, its variables and its pipes.
 //!
-//! What starts it is the supervisor; see [`super::supervisor`].
+//! The supervisor starts it; see [`super::supervisor`].
 
 use std::{
     env,

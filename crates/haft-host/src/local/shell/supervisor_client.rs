@@ -1,8 +1,8 @@
 //! haft's end of the connection to the supervisor.
 //!
-//! **Invariant:** a process of haft has one supervisor, started with its first program; where that
-//! was killed, the next program has a new one. The connection is held by nobody else, so its end
-//! tells of haft's death.
+//! **Invariant:** a process of haft has one supervisor, started with its first program. If that was
+//! killed, the next program has a new one. Nobody else holds the connection, so its end signals
+//! haft's death.
 
 use std::{
     env,
@@ -178,8 +178,9 @@ fn end(supervisor: Option<Supervisor>) {
     }
 }
 
-/// Lets the supervisor of this process end, and waits for it, at most [`FAREWELL`]: at the end of a
-/// program, whose parent may be one that waits for nobody. Commands that run are stopped.
+/// Ends the supervisor of this process, and waits for it, at most [`FAREWELL`]. Call it at the end
+/// of a program: the program's parent may be one that waits for nobody. Running commands are
+/// stopped.
 pub fn end_supervisor() {
     let taken = SUPERVISOR.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut old) = taken else { return };

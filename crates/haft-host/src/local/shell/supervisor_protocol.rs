@@ -1,7 +1,7 @@
-//! What haft and the keeper of a command say to each other, over a stream of their own.
+//! The protocol between haft and the monitor of a command, over a stream of their own.
 //!
-//! Frames are a length of 4 bytes (little-endian, as all numbers here), then a kind and what
-//! belongs to it. Both ends are always the same program, so there are no versions.
+//! A frame is a length of 4 bytes (little-endian, as all numbers here), then a kind, then its data.
+//! Both ends are always the same program, so there are no versions.
 
 use std::io::{self, Read, Write};
 

@@ -1,7 +1,7 @@
-//! Threads that follow commands, each one command after the other.
+//! A pool of threads that follow commands, each one command after the other.
 //!
-//! **Invariant:** who asks never waits for a thread that is busy: there is one more then. Those that
-//! have nothing to do end with the host.
+//! **Invariant:** a caller never waits for a busy thread: another one is started then. Idle threads
+//! end with the host.
 
 use std::{
     fmt, io,

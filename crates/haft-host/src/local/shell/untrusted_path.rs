@@ -1,4 +1,4 @@
-//! Programs that a name finds in folders which anybody may have written to.
+//! Programs that a name resolves to in folders which anybody may have written to.
 //!
 //! **Does not know:** what `PATH` becomes while a command runs.
 

@@ -1,11 +1,11 @@
-//! The part of a survey that looks at what git ignores.
+//! The part of a tree scan that covers what git ignores.
 //!
-//! First all that is known is looked at again, and what is new is counted: folders whose stamp is as
-//! it was are not listed. Then what is new is read, what stands alone first, then the smaller folders
-//! before the bigger ones, until the limits are reached.
+//! First, everything known is checked again, and what is new is counted. Folders whose stamp is
+//! unchanged are not listed. Then what is new is read until the limits are reached: single files
+//! first, then smaller folders before bigger ones.
 //!
-//! **Invariant:** what was looked at once stays so for as long as it is there; only what is new finds
-//! no room. At most [`NAMES`] names are gone through, beside those right inside of topmost folders.
+//! **Invariant:** what was scanned once stays covered for as long as it exists. Only what is new
+//! can find no room. At most [`NAMES`] names are visited, beside those directly in topmost folders.
 
 use std::{
     collections::{BTreeMap, HashSet},

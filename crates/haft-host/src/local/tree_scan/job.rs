@@ -1,6 +1,6 @@
-//! How the work of one survey begins.
+//! How the work of one tree scan begins.
 //!
-//! **Invariant:** each begins with nothing found, and ends with its own token and time.
+//! **Invariant:** each scan begins with nothing found, and ends with its own token and time.
 
 use std::{
     sync::{

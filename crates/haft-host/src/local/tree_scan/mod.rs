@@ -1,8 +1,8 @@
-//! Surveys of this machine: several threads walk, look at each name, and read what is new.
+//! Tree scans of this machine: several threads walk, check each name, and read what is new.
 //!
-//! **Invariant:** files are opened below an open folder by one name and without following a link;
-//! the stamp that is noted was taken after the content was read, and where it differs from the one
-//! before, the file counts as fresh and is read again the next time.
+//! **Invariant:** files are opened below an open folder by one name and without following a link.
+//! The recorded stamp was taken after the content was read. If it differs from the one before, the
+//! file counts as fresh and is read again by the next scan.
 
 mod ignored;
 mod job;

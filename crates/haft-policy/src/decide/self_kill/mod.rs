@@ -1,9 +1,9 @@
 //! Commands that would end haft itself.
 //!
-//! **Invariant:** pure. What is found is refused in every mode, so it is only what certainly reaches
-//! haft's own processes, or one that haft runs below, with which it may end (a shell, a terminal, a
-//! client): by their number, their group, their name, or a pattern that their name or command line
-//! matches.
+//! **Invariant:** pure. A command that is found is refused in every mode, so only certain hits
+//! count. A hit reaches haft's own processes, or a process above haft with which it may end (a
+//! shell, a terminal, a client). It names them by process id, group, name, or a pattern that
+//! matches their name or command line.
 
 use haft_types::Target;
 use regex::RegexBuilder;

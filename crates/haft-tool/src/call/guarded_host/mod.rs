@@ -1,7 +1,7 @@
-//! A host that gives a tool exactly what its plan declared, and nothing else.
+//! A guarded host: gives a tool exactly what its plan declared, and nothing else.
 //!
-//! **Invariant:** what was located and judged is what is touched; whatever the plan did not
-//! declare is refused, whoever asks. A tool cannot tell this host from a bare one.
+//! **Invariant:** the targets that were located and judged are the ones that are touched. Whatever
+//! the plan did not declare is refused, whoever asks. A tool cannot tell this host from a bare one.
 
 use std::{
     io,
@@ -26,32 +26,35 @@ use crate::{
     session::network::{self, Network},
 };
 
-/// The variable in which [`REPORTING_SCRIPT`] finds its command: not an argument, since then every
+/// The variable in which [`REPORTING_SCRIPT`] finds its command. An argument would not do: every
 /// `pkill -f` for words of the command would end the shell that runs it.
 pub const COMMAND_VARIABLE: &str = "HAFT_COMMAND";
 
-/// The script that runs the command in [`COMMAND_VARIABLE`] and reports the folder in which that
-/// ended to descriptor 3, or an empty line where that is gone; the command itself gets neither.
+/// The script that runs the command in [`COMMAND_VARIABLE`] and reports its final folder to
+/// descriptor 3. The report is an empty line where that folder is gone. The command itself gets
+/// neither the variable nor the descriptor.
 ///
-/// Nothing of it stands before the command, and no line end, so that errors show the command's own
-/// text and line. One that speaks of traps finds none of haft's: it reports behind its last command,
-/// unless it ends the shell itself. A guarded host takes it for the command alone.
+/// Nothing of the script stands before the command, and no line end, so that errors show the
+/// command's own text and line. A command that mentions traps finds none of haft's: the report then
+/// comes after its last command, unless it ends the shell itself. A guarded host treats the script
+/// as the command alone.
 ///
-/// With `set -x` bash tells of the command in one `+` more than without haft, since `eval` is a level of its
-/// own, as is every other way to run a text but two: an argument of the shell, which `pkill -f` finds, and a
-/// script file, by whose name bash would then begin its errors. `PS4` is the person's, and what was traced
-/// cannot be told from what a program printed, so nothing of it is taken out afterwards.
+/// With `set -x` bash traces the command with one `+` more than without haft, since `eval` is a
+/// level of its own. So is every other way to run a text but two. An argument of the shell would be
+/// found by `pkill -f`. A script file would give its name to bash's errors. `PS4` belongs to the
+/// person, and a trace cannot be told from a program's output, so nothing of it is removed
+/// afterwards.
 pub const REPORTING_SCRIPT: &str = "haft=$HAFT_COMMAND; unset HAFT_COMMAND; case \" $haft \" in \
     *[!a-zA-Z0-9_./-]trap[!a-zA-Z0-9_./=-]*) eval \" $haft\" 3>&-; \
     { haft=$?; { pwd -P || echo; } >&3; exit $haft; } >/dev/null 2>&1;; \
     *) trap '{ { pwd -P || echo; } >&3; } 2>/dev/null' EXIT; eval \" $haft\" 3>&-;; esac";
 
-/// The words that run the command in [`COMMAND_VARIABLE`] in PowerShell, in its own scope and without
-/// the variable, and report the folder in which it ended to descriptor 3. A guarded host takes them
-/// for the command alone.
+/// The words that run the command in [`COMMAND_VARIABLE`] in PowerShell and report its final folder
+/// to descriptor 3. The command runs in its own scope and without the variable. A guarded host
+/// treats them as the command alone.
 ///
-/// It ends as a script of that text would: with the code that it gives to `exit`; with 0 where its
-/// last statement did well; else with `$LASTEXITCODE`, or 1 where no program failed.
+/// The exit code is that of a script with that text. It is the code given to `exit`, or 0 where the
+/// last statement succeeded. Otherwise it is `$LASTEXITCODE`, or 1 where no program failed.
 pub const POWERSHELL: [&str; 6] = [
     "pwsh",
     "-NoLogo",
@@ -69,7 +72,7 @@ pub const POWERSHELL: [&str; 6] = [
      if ($haftDone) { exit 0 }; if ($LASTEXITCODE) { exit $LASTEXITCODE }; exit 1",
 ];
 
-/// The text of a program with its arguments, as a plan declares it and a shell would read it; none
+/// The text of a program with its arguments, as a plan declares it and a shell would read it. None
 /// where a word is neither text nor a path.
 pub fn command_text(words: &[Vec<u8>], style: Style) -> Option<String> {
     let word = |bytes: &Vec<u8>| {

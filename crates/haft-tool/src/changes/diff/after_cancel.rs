@@ -1,8 +1,9 @@
-//! What commands changed that were cancelled, or whose time was over: it is found after their answer.
+//! Finds the changes of commands that were cancelled or timed out, after their answer.
 //!
-//! **Invariant:** such a look began before the answer, so that the next command is looked at after
-//! it. What it finds is in the log, and told to people at once, to the model with the next answer. So
-//! is what was found in time for the answer of a cancelled call that nobody hears.
+//! **Invariant:** such a scan begins before the answer, so that the scan for the next command comes
+//! after it. Its results are in the log. They are shown to people at once, and to the model with
+//! the next answer. The model also gets with it what was found in time for the answer of a
+//! cancelled call that nobody reads.
 
 use std::{
     future::Future,

@@ -1,9 +1,10 @@
-//! What other calls change while a command runs, so that the command tells only what is its own.
+//! Attributes changes: finds what other calls change while a command runs, so that the command
+//! reports only its own changes.
 //!
-//! **Invariant:** of a path that others changed too, the command did what lies between their changes:
-//! from what was there before it to what the first of them found, and from what each of them left to
-//! what came next. What is not known counts as what fits. What others left is kept for as long as the
-//! command may be found to have gone on with it.
+//! **Invariant:** of a path that others changed too, the command did what lies between their
+//! changes. That is from the state before it to what the first of them found, and from what each of
+//! them left to what came next. An unknown state counts as matching. What others left is stored as
+//! long as the command may be found to have continued from it.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,9 +1,11 @@
-//! What changed while a job ran and no command did: nobody else would tell it.
+//! Finds changes that happen while a background job runs and no command does: no other scan would
+//! report them.
 //!
-//! **Invariant:** such a gap begins with the look after a command behind which a job runs, and ends
-//! with the look before the next command, or with that at the end of a job. What is found in it is told
-//! as what changed while the job ran: others may have done it. What a command finds that ran beside a
-//! job is told by the command, with word of the job: which of them did it nobody knows.
+//! **Invariant:** such a gap begins with the scan after a command, where a job still runs. It ends
+//! with the scan before the next command, or with the scan at the end of a job. Its changes are
+//! reported as made while the job ran: others may have made them. A command that ran beside a job
+//! reports the changes that are found after it, and names the job. Which of the two made them is
+//! not known.
 
 use std::sync::{Arc, OnceLock};
 

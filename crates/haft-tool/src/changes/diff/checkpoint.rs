@@ -1,8 +1,9 @@
-//! What is put down of the files before each command, so that what it changed can be found where haft
-//! is killed meanwhile.
+//! Checkpoints: the state of the files is recorded before each command. So the changes of a command
+//! can be found where haft is killed meanwhile.
 //!
-//! **Invariant:** a line is whole, or the last one. What was put down before a command tells all that
-//! the look before it told; a command counts as open until its end stands there *and* in the log.
+//! **Invariant:** a line is complete, or it is the last one. A checkpoint holds all that the scan
+//! before the command found. A command counts as open until its end is in the checkpoint file *and*
+//! in the log.
 
 use std::{collections::HashMap, sync::Arc};
 

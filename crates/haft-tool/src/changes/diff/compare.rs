@@ -1,9 +1,10 @@
-//! What differs between two looks at the same files, and the receipts of it.
+//! Compares two scans of the same files, and makes the receipts of the differences.
 //!
-//! **Invariant:** a path counts as created only where nothing was there before: what an ignore file
-//! hid then and hides no more was there. A file counts as renamed only where its old name is free
-//! now, its new one was free before, and it holds the same. What is older than the command and was
-//! nowhere below the folders was moved in: to remove it would be to lose it.
+//! **Invariant:** a path counts as created only where nothing was there before. A file that an
+//! ignore file hid before, and no longer hides, was there. A file counts as renamed only where its
+//! old name is free now, its new name was free before, and its content is the same. A file that is
+//! older than the command, and was nowhere below the folders, was moved in: removing it would lose
+//! it.
 
 use std::{
     cell::LazyCell,

@@ -1,7 +1,9 @@
-//! What commands changed that ran when haft was killed: found by the next process of the session.
+//! Crash recovery: the next process of the session finds the changes of commands that ran when haft
+//! was killed.
 //!
-//! **Invariant:** what changed later than a command can have run is not told as its doing; where that
-//! cannot be known, as of what is gone, it is, for bringing it back takes nothing away.
+//! **Invariant:** a change that is later than the command can have run is not reported as its
+//! doing. Where the time cannot be known, as for a deleted file, it is: restoring that takes
+//! nothing away.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -24,27 +26,29 @@ use crate::{CrashLeftovers, Dispatcher};
 /// have come, and they are stopped.
 const GOES_ON: Duration = Duration::from_secs(3);
 
-/// See the module.
+/// The changes of commands that ran when haft was killed.
 pub struct CrashedRun {
-    /// The command; of several that ran the first one, which stands for all.
+    /// The command; of several that ran, the first one, which stands for all.
     pub call: CallId,
     /// The others.
     pub others: Vec<CallId>,
-    /// What they changed.
+    /// The receipts of their changes.
     pub receipts: Vec<Receipt>,
-    /// What is said of it, a line each; nothing where they changed nothing.
+    /// The report, a line each; empty where they changed nothing.
     pub lines: Vec<String>,
     /// Once this is dropped, it cannot be found again.
     _left: CrashLeftovers,
 }
 
 impl Dispatcher {
-    /// Finds what commands changed that ran when an earlier process of the session was killed.
-    /// `ended` says whether the log has the end of a call, `told` which changes it tells since the
-    /// begin of a call. Whoever asks holds the log.
+    /// Finds the changes of commands that ran when an earlier process of the session was killed.
+    /// The caller holds the log.
+    ///
+    /// `ended` says whether the log has the end of a call. `told` gives the changes that the log
+    /// records since the begin of a call.
     ///
     /// # Errors
-    /// When what was left cannot be read.
+    /// When the leftovers of the process cannot be read.
     pub async fn killed(
         &self,
         watching: DiffLimits,
@@ -74,8 +78,9 @@ impl Dispatcher {
         Ok(all)
     }
 
-    /// Puts back, or keeps for undo, what repositories lost by a command that ran when any process of
-    /// haft was killed; says so. Receipts are only given where the command `is_known`.
+    /// Restores what repositories lost by a command that ran when any process of haft was killed,
+    /// or stores it for undo. Returns the receipts and the report. Receipts are only given where
+    /// the command `is_known`.
     pub async fn rescued(&self, is_known: bool) -> (Vec<Receipt>, Vec<String>) {
         let of = (&*self.session, &*self.place);
         let rescued = repositories::after_kill(of, &self.host, is_known).await;

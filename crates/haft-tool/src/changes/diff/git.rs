@@ -1,7 +1,7 @@
-//! What commands changed of files that were not read before, as they stood as git has them.
+//! Finds what commands changed of files that were not read before, but whose content git has.
 //!
-//! **Invariant:** what such a file held is taken out of git's packs, which are held open, before the
-//! change is told: to take it back nothing of git is needed any more.
+//! **Invariant:** the old content of such a file is read from git's packs, which are held open,
+//! before the change is reported. Undo then needs nothing of git any more.
 
 use std::{collections::HashSet, sync::Arc};
 

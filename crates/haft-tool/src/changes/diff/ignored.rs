@@ -1,10 +1,11 @@
-//! What commands did to what git ignores: what was looked at is told like all else, the rest is counted.
+//! Changes of commands to files that git ignores: scanned files are reported like all others, the
+//! rest is only counted.
 //!
-//! **Invariant:** what stood in an ignored folder before, and was only counted then, is never told as
-//! made: to take that back would be to lose it. Where nobody knows, its age decides.
+//! **Invariant:** a file that was in an ignored folder before, and was only counted then, is never
+//! reported as created: undoing that would lose it. Where that is not known, its age decides.
 //!
-//! **Does not know:** what was overwritten and was only counted; and what is counted and went while as
-//! much came that is.
+//! **Does not know:** files that were overwritten and only counted; and counted files that were
+//! deleted while as many were created.
 
 use std::{
     borrow::Cow,

@@ -1,13 +1,14 @@
-//! Finds what a command changed: the files below the workspace are looked at before and after it.
+//! Finds what a command changed: the files below the workspace are scanned before and after it.
 //!
-//! What was found last is kept for the session, so that only what differs from it is read again and
-//! copied. Copies are no pre-images yet: they live as long as the session's process, and only of
-//! what a command really changed a pre-image is kept.
+//! The last scan is stored for the session, so that only files that differ from it are read again
+//! and copied. Copies are not pre-images yet: they live as long as the session's process. A
+//! pre-image is stored only of what a command really changed.
 //!
-//! **Invariant:** a command is never held up by what cannot be found or kept: the answer says so.
-//! What was cancelled is answered at once, and looked at all the same: see [`after_cancel`]. What a rule hides
-//! from the caller is not copied, and named only where it is lost. Two commands at once do not tell
-//! the same change twice; which of them made it is then not known.
+//! **Invariant:** a command is never held up by what cannot be found or stored: the answer says so.
+//! A cancelled command is answered at once, and its changes are found all the same: see
+//! [`after_cancel`]. What a rule hides from the caller is not copied, and named only where it is
+//! lost. Two commands at once do not report the same change twice; which of them made it is then
+//! not known.
 
 mod after_cancel;
 mod attribution;
@@ -49,16 +50,17 @@ pub use self::{
 };
 use crate::{Call, PinGuard, PreImages, Session, call::cancelled::Stopping};
 
-/// How much is looked at around a command.
+/// The limits of the scans around a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiffLimits {
-    /// Most files of the workspace, and most folders; where there are more, nothing is looked at.
+    /// Maximum number of files of the workspace, and maximum number of folders. Above it, only Git
+    /// repositories are watched.
     pub files: usize,
-    /// Most bytes of a file that is copied.
+    /// Maximum size of a file that is copied, in bytes.
     pub file_bytes: u64,
-    /// Most files that git ignores and that are looked at.
+    /// Maximum number of files that git ignores and that are scanned.
     pub ignored_files: usize,
-    /// Most bytes of the copies of those.
+    /// Maximum size of the copies of those, in bytes.
     pub ignored_bytes: u64,
 }
 

@@ -1,9 +1,10 @@
-//! What other processes of haft do in the same workspace: they have logs of their own.
+//! Changes of other haft processes in the same workspace, which have logs of their own.
 //!
-//! **Invariant:** what another one changed through a tool that knows what it changes is none of what a
-//! command did. Where one runs commands, nobody knows who did what: both tell it, and name the other.
+//! **Invariant:** a change that another process made through a tool that knows its changes is never
+//! attributed to a command. Where another process runs commands, it is not known who made a change:
+//! both report it, and name the other.
 //!
-//! **Does not know:** what is done by people and by programs that are not haft.
+//! **Does not know:** changes by people and by programs that are not haft.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,31 +18,31 @@ use crate::Session;
 /// Most calls of others that are named.
 const NAMED: usize = 3;
 
-/// Knows what other processes of haft do.
+/// Gives the recent activity of other haft processes.
 pub trait Peers: Send + Sync {
-    /// What others did within so much time until now. It waits for the disk.
+    /// The activity of others within the time `past` until now. It waits for the disk.
     fn within(&self, past: Duration) -> Vec<Peer>;
 }
 
-/// What another process of haft did.
+/// The activity of another haft process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peer {
-    /// What it is called: its session.
+    /// Its name: that of its session.
     pub name: String,
-    /// The workspace root that it began in; none where that is not known.
+    /// The workspace root in which it began; none where that is not known.
     pub cwd: Option<HostPath>,
-    /// What its tools are known to have changed, oldest first.
+    /// The changes that its tools are known to have made, oldest first.
     pub receipts: Vec<Receipt>,
-    /// What it ran that may have changed more than is known.
+    /// The calls that may have changed more than is known.
     pub calls: Vec<PeerCall>,
 }
 
-/// A call of another process of haft.
+/// A call of another haft process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerCall {
-    /// What it was to do.
+    /// The title of the call.
     pub title: String,
-    /// The paths that it may have changed; none where that may be any in its workspace.
+    /// The paths that the call may have changed; none where that may be any path in its workspace.
     pub paths: Option<Vec<HostPath>>,
 }
 

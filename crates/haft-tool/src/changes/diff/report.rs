@@ -1,4 +1,4 @@
-//! What is said of the changes of a command: a line or three for the model and people, names for programs.
+//! Reports the changes of a command: a few lines for the model and people, names for programs.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
-//! Git repositories that a command damaged: put back at once in mode auto, where nobody was asked; else
-//! told as lost, with receipts by which undo brings them back.
+//! Git repositories that a command damaged. In mode auto, where nobody was asked, they are restored
+//! at once. Otherwise they are reported as lost, with receipts by which undo restores them.
 //!
-//! **Invariant:** what a person allowed to go stays gone, but can be brought back. Refs that went alone
-//! are told with what they stood for.
+//! **Invariant:** what a person allowed to be removed stays removed, but can be restored. Refs that
+//! were lost alone are reported with what they pointed to.
 
 use std::{
     io::{Read, Seek, SeekFrom},

@@ -1,6 +1,7 @@
-//! What is looked at around a command: which folders, what its words name, and what its caller may know.
+//! The scope of the scans around a command: which folders, which paths its words name, and what its
+//! caller may know.
 //!
-//! **Invariant:** what a rule hides from the caller is in none of it.
+//! **Invariant:** nothing that a rule hides from the caller is in the scope.
 
 use std::{sync::Arc, time::Duration};
 

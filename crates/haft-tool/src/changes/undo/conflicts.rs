@@ -1,7 +1,8 @@
-//! What somebody else did to files that are to be taken back.
+//! Conflicts: changes by somebody else to files that are to be undone.
 //!
-//! **Invariant:** a file is a conflict where it is neither as the changes left it nor as it shall be,
-//! and where one of the changes did not begin with what the one before it left.
+//! **Invariant:** a file is a conflict where its state is neither what the changes left nor what
+//! undo would restore. It is also one where a change did not begin with what the one before it
+//! left.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,15 +15,15 @@ use super::{Now, Restore, Step};
 pub struct Conflict {
     /// The file.
     pub path: HostPath,
-    /// Hash of what the changes left; none where they left nothing.
+    /// Hash of the content that the changes left; none where they left nothing.
     pub left: Option<Hash>,
-    /// Hash of what is there; none where nothing is.
+    /// Hash of the content that is there; none where nothing is.
     pub found: Option<Hash>,
-    /// What is there, where it could be kept.
+    /// The content that is there, where it could be stored.
     pub kept: Option<Blob>,
-    /// What would be there instead; none where nothing would.
+    /// The content that undo would restore; none where it would leave nothing.
     pub to: Option<Blob>,
-    /// The rights that the changes left, and those that are there, where these are others.
+    /// The rights that the changes left, and the current ones, where these differ.
     pub rights: Option<(Rights, Rights)>,
 }
 

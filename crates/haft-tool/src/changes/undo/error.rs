@@ -1,4 +1,4 @@
-//! Why changes could not be taken back.
+//! Errors of undo: why changes could not be undone.
 
 use std::io;
 
@@ -6,11 +6,10 @@ use haft_types::HostPath;
 
 use super::conflicts::{Conflict, listed};
 
-/// Why changes could not be taken back; nothing was changed then, but for what [`UndoError::Cut`]
-/// names.
+/// Why changes could not be undone. Nothing was changed then, except what [`UndoError::Cut`] names.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    /// Something that has to be brought back was not kept.
+    /// Content that has to be restored was not stored.
     #[error("what {path} held before is not there to be brought back: {why}")]
     NotKept {
         /// The file.
@@ -18,7 +17,7 @@ pub enum UndoError {
         /// Why.
         why: String,
     },
-    /// A file is there that was too big to be read when it was changed: it may be another's by now.
+    /// The file was too big to be read when it was changed: it may be another's by now.
     #[error(
         "it is not known whether {path} is as the change left it, which was too big to be read"
     )]
@@ -31,7 +30,7 @@ pub enum UndoError {
     Elsewhere {
         /// The file.
         path: HostPath,
-        /// Where it is.
+        /// The host on which it was changed.
         host: String,
     },
     /// A rule forbids to change it.
@@ -50,7 +49,7 @@ pub enum UndoError {
         /// What is in the way.
         why: String,
     },
-    /// A file would go of which no copy can be kept; it may be the only one.
+    /// A file would be deleted of which no copy can be stored; it may be the only one.
     #[error("{path} would be lost: there is no room to keep what it holds")]
     OnlyCopy {
         /// The file.
@@ -67,14 +66,14 @@ pub enum UndoError {
         /// The cause.
         source: io::Error,
     },
-    /// A file could not be changed, and others that had been changed could not be put back.
+    /// A file could not be changed, and others that had been changed could not be rolled back.
     #[error("{path}: {source}; these are changed already: {}", listed(left.iter()))]
     Cut {
         /// The file.
         path: HostPath,
         /// The cause.
         source: io::Error,
-        /// What could not be put back.
+        /// The files that could not be rolled back.
         left: Vec<HostPath>,
     },
 }

@@ -1,7 +1,8 @@
-//! Folders that came, went or got other rights: they are removed, made and given what they had.
+//! Undo for folders that were created, deleted or got other rights: they are removed, made, or get
+//! their old rights.
 //!
-//! **Invariant:** a folder is removed only where it is empty by then. One that is to be written into
-//! may be written into until everything in it is done; its own rights come last.
+//! **Invariant:** a folder is removed only where it is empty by then. A folder that undo writes
+//! into stays writable until everything in it is done; its own rights are set last.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

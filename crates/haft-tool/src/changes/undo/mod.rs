@@ -1,13 +1,13 @@
-//! Takes changes back, by their receipts alone.
+//! Undoes changes, from their receipts alone.
 //!
-//! Going back on what an undo did is the same work with the receipts of the undo: it gives receipts
-//! like any other change. Every path is looked up without following a link at its end, and has to be
-//! where the receipt says; what stands there now is kept before anything is written.
+//! Redo is the same work with the receipts of the undo, which gives receipts like any other change.
+//! Every path is looked up without following a link at its end, and must be where the receipt says.
+//! The current content is stored before anything is written.
 //!
-//! **Invariant:** all or nothing. Nothing is written before everything was looked at; a file that
-//! is not as the change left it is a conflict, never overwritten unasked. What already is as it
-//! shall be is done, so an undo that was cut off can be begun again. It knows no session and no
-//! terminal.
+//! **Invariant:** all or nothing. Nothing is written before everything was checked. A file that is
+//! not as the change left it is a conflict, and is never overwritten without `force`. A path that
+//! already has its restored state is done, so an undo that was cut off can be run again. It knows
+//! no session and no terminal.
 
 mod conflicts;
 mod error;
@@ -43,15 +43,15 @@ const SIDE_BY_SIDE: usize = 64;
 /// Says why a rule forbids to change a path; none where it may be changed.
 pub type DenyFilter<'a> = &'a (dyn Fn(&HostPath) -> Option<String> + Send + Sync);
 
-/// Where changes are taken back. See the module.
+/// An undo on a host.
 pub struct Undo<'a> {
     /// The host of all changes.
     pub host: &'a dyn Host,
     /// One queue for each real file.
     pub queues: &'a Queues,
-    /// Where content is kept.
+    /// The store of pre-images.
     pub pre_images: Arc<dyn PreImages>,
-    /// What must not be changed.
+    /// The rules about what must not be changed.
     pub forbids: DenyFilter<'a>,
 }
 
@@ -119,9 +119,11 @@ struct Now {
 }
 
 impl Undo<'_> {
-    /// Takes changes back, the newest first; gives what was done for it, which is taken back the
-    /// same way. With `force`, what others changed meanwhile is replaced too, and what stands in the
-    /// way of one file keeps only that from being done.
+    /// Undoes changes, given newest first. Returns what was done, which can be undone in the same
+    /// way.
+    ///
+    /// With `force`, changes that others made meanwhile are replaced too. An obstacle for one file
+    /// then prevents only the undo of that file.
     ///
     /// # Errors
     /// See [`UndoError`].

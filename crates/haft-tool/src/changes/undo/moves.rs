@@ -1,8 +1,8 @@
-//! Files that had another name: they are moved back, so that they keep their owner, their rights and
-//! whatever else no content tells.
+//! Undo for renamed files: they are moved back, so that they keep their owner, their rights and
+//! whatever else is not part of the content.
 //!
-//! **Invariant:** a file is moved only onto a free name. What cannot be moved so, as in a circle, is
-//! left to be written anew.
+//! **Invariant:** a file is moved only onto a free name. A file that cannot be moved so, as in a
+//! cycle, is written anew.
 
 use std::{collections::BTreeMap, io};
 

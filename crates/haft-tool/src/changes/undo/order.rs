@@ -1,4 +1,4 @@
-//! The order in which changes of one file were made.
+//! Restores the order in which changes of one file were made.
 //!
 //! **Invariant:** every receipt is there once; those of different files keep their places.
 

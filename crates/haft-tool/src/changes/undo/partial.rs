@@ -1,7 +1,8 @@
-//! What an undo by force leaves as it is, since something stands in the way, while the rest is done.
+//! Partial undo: what a forced undo leaves as it is, since something is in the way, while the rest
+//! is done.
 //!
-//! **Invariant:** what belongs together is left together: where a file cannot go back to its old name,
-//! it stays under the new one, and nothing is brought back into a folder that cannot be made.
+//! **Invariant:** what belongs together is left together. Where a file cannot return to its old
+//! name, it stays under the new one. Nothing is restored into a folder that cannot be made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +10,27 @@ use haft_types::{EntryKind, HostPath, Receipt, ReceiptAction, Rights};
 
 use super::{Now, Restore, Step, Steps, UndoError, folders::FolderStep};
 
-/// What an undo did.
+/// The result of an undo.
 #[derive(Debug, Default)]
 pub struct UndoReport {
-    /// What was done, oldest first: it is taken back the same way.
+    /// The receipts of what was done, oldest first; they can be undone in the same way.
     pub receipts: Vec<Receipt>,
     /// What could not be done, and why. Without force there is none.
     pub left: Vec<(HostPath, String)>,
-    /// Files that are files of their own now, though they had other names.
+    /// Files that had several names (hard links) and are separate files now.
     pub apart: Vec<SplitHardLink>,
-    /// Folders that were to go and hold what no change put there, with the first names of that and
-    /// how many more there are. Such a folder inside of another one is no name of that.
+    /// Folders that were to be removed but hold entries that no change created. Each has the first
+    /// names of those and how many more there are. Such a folder inside another one is not among
+    /// the names of that.
     pub stay: Vec<KeptFolder>,
 }
 
-/// Names of what was one file, each of which is a file of its own now.
+/// Names of a file with several hard links, each of which is a separate file now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitHardLink {
-    /// Those that were written.
+    /// The names that were written.
     pub names: Vec<HostPath>,
-    /// Whether it has other names, which hold what it held.
+    /// Whether the file has other names, which still hold the old content.
     pub more: bool,
 }
 
@@ -70,7 +72,7 @@ pub(super) fn mode_alone<'a>(step: &'a Step, now: &Now) -> Option<&'a Rights> {
     (stands && has_more && same == *rights).then_some(wanted)
 }
 
-/// A folder that was to go and could not.
+/// A folder that was to be removed and could not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptFolder {
     /// The folder.
@@ -79,7 +81,7 @@ pub struct KeptFolder {
     pub names: Vec<Vec<u8>>,
     /// How many more there are.
     pub more: usize,
-    /// Why nobody can say what it holds, where that is so.
+    /// Why its content is not known, where that is so.
     pub closed: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `ask`: turns what the rules left open into a question, and carries out the answer.
+//! `ask`: turns what the rules left open into a question, and applies the answer.
 //!
 //! **Invariant:** only an answer that the question offers is a yes. Arguments that a person changed
 //! are prepared and judged anew. Time spent here counts for no timeout.

@@ -1,7 +1,7 @@
-//! The question about a call: its text, what it would do, and the answers.
+//! The question about a call: its text, what the call would do, and the possible answers.
 //!
-//! **Invariant:** a person sees the whole call. What is beyond the bounds of a preview is counted
-//! in it.
+//! **Invariant:** a person sees the whole call. What exceeds the bounds of a preview is counted in
+//! it.
 
 use haft_policy::{Remember, Ruling};
 use haft_types::{

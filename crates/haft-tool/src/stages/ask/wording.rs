@@ -1,7 +1,7 @@
-//! What a question says: what the call does, why that is asked about, and what it would touch.
+//! The wording of a question: what the call does, why a person is asked, and what it would touch.
 //!
-//! **Invariant:** each thing is said once, in a line of its own, and a link by both of its names. No
-//! text of the call begins a line but the title. The reasons are all there.
+//! **Invariant:** each thing is said once, in a line of its own, and a link by both of its names.
+//! No line but the title begins with text of the call. All reasons are there.
 
 use std::{
     borrow::Cow,

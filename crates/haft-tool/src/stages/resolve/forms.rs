@@ -1,8 +1,7 @@
-//! Names that are there in another Unicode form than they are written, as file systems of Apple have
-//! them.
+//! Names that exist in another Unicode form than they are written, as on file systems of Apple.
 //!
-//! **Invariant:** a name that is there as it is written is taken so, and one of ASCII alone costs
-//! nothing. Of two that are equal to the eye neither is chosen. A name that is no UTF-8 is its bytes.
+//! **Invariant:** a name that exists as written is taken so, and a pure ASCII name costs nothing.
+//! Of two names that look equal neither is chosen. A name that is not UTF-8 has no other form.
 
 use std::collections::HashMap;
 

@@ -1,14 +1,15 @@
-//! `resolve`: looks every path of the plan up, once, with its links resolved and held.
+//! `resolve`: looks up every path of the plan once, with its links resolved and held.
 //!
-//! A path that models put something around, or in which they write a character as answers show it
-//! (`\u{..}`), is looked up without that where nothing has the written name; the call is then made
-//! anew with what is there. So is one of which a name is there in another Unicode form (`forms`).
-//! For a new file its folder tells; where that does not tell whether
-//! `\u{..}` is a character, it is refused.
+//! Models put quotes and the like around a path, or write a character as answers show it
+//! (`\u{..}`). Such a path is looked up without that where nothing has the written name, and the
+//! call is then made anew with what exists. So is a path of which a name exists in another Unicode
+//! form (`forms`). For a new file its folder decides. Where that does not tell whether `\u{..}` is
+//! a character, the call is refused.
 //!
-//! **Invariant:** nothing is opened here for reading or writing. What cannot be located is told
-//! only after the rules allowed it, so that a denied path does not even say whether it is there; of
-//! two forms of a path a denial of either counts. A disk that does not answer holds up no one else.
+//! **Invariant:** nothing is opened here for reading or writing. A path that cannot be located is
+//! reported only after the rules allowed it, so that a denied path does not even say whether it
+//! exists. Of two forms of a path a denial of either counts. A disk that does not answer holds up
+//! no one else.
 
 mod forms;
 

@@ -1,7 +1,7 @@
-//! Telling the model that a command failed because it was confined, and how to ask for more.
+//! Tells the model that a command failed because it was confined, and how to ask for more.
 //!
-//! **Invariant:** nothing is run again. What was refused to it on the network is told by what was counted
-//! ([`crate::session::network`]); words that programs say decide only where nothing counts.
+//! **Invariant:** nothing is run again. Denied network access is reported from what was counted
+//! ([`crate::session::network`]). The words of programs decide only where nothing counts.
 
 use haft_host::{Level, Limits, Net, Tried};
 use haft_net::{Refused, Why};

@@ -1,8 +1,9 @@
-//! `sandbox`: what the programs of a call may touch, and what is said where that held them back.
+//! `sandbox`: what the programs of a call may touch, and what is reported where that held them
+//! back.
 //!
-//! **Invariant:** a command that goes on because it only looks can change nothing, wherever the
-//! system can see to that; one that goes on because the sandbox holds it is held. What a person or a
-//! rule allowed beyond that is added, path by path, and nothing else is.
+//! **Invariant:** a command that runs because it only reads can change nothing, wherever the system
+//! can enforce that. A command that runs because the sandbox confines it is confined. What a person
+//! or a rule allowed beyond that is added, path by path, and nothing else is.
 
 mod denial_hints;
 mod network;

@@ -1,4 +1,5 @@
-//! The hosts that a confined command may connect to: by the proxy of its session, and no other way.
+//! The hosts that a confined command may connect to: through the proxy of its session, and no other
+//! way.
 //!
 //! **Invariant:** a command reaches what its own pass names, for as long as it runs.
 

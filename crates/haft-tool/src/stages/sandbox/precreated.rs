@@ -1,7 +1,7 @@
-//! Places outside that a command was allowed to make, and that are not there yet: they are made, empty, so
-//! that it can be given them without the folder in which they lie.
+//! Paths outside the sandbox that a command may create, and that do not exist yet. They are created
+//! empty, so that the command can be given them without their parent folder.
 //!
-//! **Invariant:** what the command left as it was made goes again.
+//! **Invariant:** a path that the command left as it was created is removed again.
 
 use haft_host::{Expect, FileKind, Fs, Host, Located, NewEntry, WriteHow};
 use haft_policy::makes_file;

@@ -1,7 +1,7 @@
-//! Mends what models usually get wrong in arguments, before validation, and says so.
+//! Repairs usual mistakes of models in arguments, before validation, and reports each repair.
 //!
-//! **Invariant:** the public schema is never widened: what is mended is mended towards it, and a
-//! value that already fits is never touched. Nothing is guessed between two meanings.
+//! **Invariant:** the public schema is never widened: repairs go towards it, and a value that
+//! already fits is never touched. Nothing is guessed between two meanings.
 
 mod duplicates;
 mod names;
@@ -45,7 +45,8 @@ pub(crate) fn parse(raw: &str, tool: &str) -> Result<Value, ToolError> {
     })
 }
 
-/// Reports whether arguments are JSON, once what models often leave bare is escaped.
+/// Reports whether arguments are JSON, once the control characters that models often leave bare are
+/// escaped.
 pub fn is_json(raw: &str) -> bool {
     let text = escape_controls(raw);
     serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok()

@@ -1,7 +1,7 @@
-//! Takes other products' names for a field, and refuses two names with two values.
+//! Accepts the field names of other products, and refuses two names with two values.
 //!
-//! **Invariant:** of two values that one field was given under different names neither is chosen;
-//! the same value under several names is one value.
+//! **Invariant:** where one field got two values under different names, neither is chosen. The same
+//! value under several names is one value.
 
 use haft_types::ToolError;
 use serde_json::{Map, Value};

@@ -1,5 +1,5 @@
-//! Takes the characters of a JSON value where the text of a file is wanted and a value was sent in
-//! place of a string that holds it.
+//! Takes the characters of a JSON value as the text of a file, where a value was sent in place of a
+//! string that holds it.
 //!
 //! **Invariant:** the text is the value's own part of the arguments, character for character. It is
 //! never printed anew: order, blanks, escapes and digits stay. `null` is no text.

@@ -1,7 +1,7 @@
-//! How a text changes: what answers show of it, and all of it for who is asked.
+//! How a text changes: what answers show of it, and all of it for a person who is asked.
 //!
-//! **Invariant:** what is told of added and removed lines is about the whole text, and each line
-//! that a detail does not hold whole is counted in its cut.
+//! **Invariant:** the reported counts of added and removed lines are about the whole text. Each
+//! line that a detail does not hold whole is counted in its cut.
 
 use haft_text::{
     cut,

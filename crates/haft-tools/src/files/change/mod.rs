@@ -1,9 +1,10 @@
-//! What edit and write do the same way: work a change out, show it, carry it out under the lock of
-//! its file, and tell what it left.
+//! What edit and write do the same way: compute a change, show it, carry it out under the lock of
+//! its file, and report the result.
 //!
-//! **Invariant:** a write expects exactly the state that was read, so that a change that nobody
-//! saw is never lost; where another was faster, it is worked out anew from what he left. What was worked out for a question is carried out only for the same call with
-//! the same arguments and the same state of the file; otherwise it is worked out anew.
+//! **Invariant:** a write expects exactly the state that was read, so that a change that nobody saw
+//! is never lost. If another writer was faster, the change is computed again from the state that it
+//! left. A change that was computed for a question is carried out only for the same call with the
+//! same arguments and the same state of the file. Otherwise it is computed again.
 
 mod difference;
 mod view;

@@ -1,8 +1,7 @@
-//! What a diff shows of long lines, and says of changes that nobody sees.
+//! What a diff shows of long lines, and what it says about changes that cannot be seen.
 //!
-//! **Invariant:** of a long line and its counterpart the same stretch is shown, and it holds their
-//! first difference. What stands in a diff is the text itself: what cannot be seen is only named
-//! beside it.
+//! **Invariant:** of a long line and its counterpart the same section is shown, and it holds their
+//! first difference. A diff holds the text itself: invisible characters are only named beside it.
 
 use haft_text::{
     cut,

@@ -1,7 +1,7 @@
-//! What is in an archive: names and sizes, without unpacking.
+//! Lists what is in an archive: names and sizes, without unpacking.
 //!
-//! **Invariant:** at most [`ENTRIES`] names with at most [`BYTES`] bytes are kept, at most
-//! [`DIRECTORY`] bytes of a directory are read, and it ends after [`TIME`]; where one of these
+//! **Invariant:** at most [`ENTRIES`] names with at most [`BYTES`] bytes are stored, and at most
+//! [`DIRECTORY`] bytes of a directory are read. It ends after [`TIME`]. If one of these limits
 //! ended it, the answer says so.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is inside of gzip, bounded.
+//! Reads what is inside a gzip file, bounded.
 //!
 //! **Invariant:** at most [`INFLATED`] bytes come out of a file, however few go in.
 

@@ -1,8 +1,8 @@
-//! Files that are no text but hold some: notebooks, archives, PDF documents.
+//! Reads files that are no text but hold some: notebooks, archives, PDF documents.
 //!
-//! **Invariant:** what a file claims of itself is never believed: every reader has bounds of its
-//! own for bytes, parts and time, and says where one of them ended it. Nothing is unpacked to a
-//! disk, and nothing of an archive but its list of names is shown.
+//! **Invariant:** what a file claims about itself is never trusted: every reader has its own limits
+//! for bytes, parts and time, and says where one of them ended it. Nothing is unpacked to a disk,
+//! and nothing of an archive but its list of names is shown.
 
 pub(crate) mod archive;
 mod gzip;

@@ -1,7 +1,7 @@
-//! Notebooks as their cells, with what these have put out.
+//! Reads notebooks as their cells, with the output of these.
 //!
-//! **Invariant:** one cell is taken apart at a time, so that memory is bounded by the file; what a
-//! cell put out is cut, a source is not. Formats 3 and 4 of Jupyter are known.
+//! **Invariant:** one cell is parsed at a time, so that memory is bounded by the file. The output
+//! of a cell is cut, a source is not. Formats 3 and 4 of Jupyter are known.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
-//! The names in a tar archive, out of its bytes as they come.
+//! Lists the names in a tar archive, from its bytes as they arrive.
 //!
-//! **Invariant:** it keeps one block of 512 bytes and one long name, whatever the archive claims;
-//! content of files is passed over. Source of the format: POSIX.1-2017, `pax`, and GNU tar 1.35.
+//! **Invariant:** it holds one block of 512 bytes and one long name, whatever the archive claims.
+//! The content of files is skipped. Source of the format: POSIX.1-2017, `pax`, and GNU tar 1.35.
 
 use super::archive::{Entry, Names};
 

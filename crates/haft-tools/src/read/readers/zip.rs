@@ -1,7 +1,7 @@
-//! The names in a ZIP archive, out of the directory at its end.
+//! Lists the names in a ZIP archive, from the directory at its end.
 //!
-//! **Invariant:** only the directory is read, in pieces; every length in it is checked against
-//! what is there. Source of the format: APPNOTE 6.3.10.
+//! **Invariant:** only the directory is read, in pieces. Every length in it is checked against what
+//! is there. Source of the format: APPNOTE 6.3.10.
 
 use super::archive::{Entry, Names};
 

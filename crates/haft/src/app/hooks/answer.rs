@@ -1,7 +1,7 @@
-//! What a hook answered, by its exit code and what it printed.
+//! Parses a hook's answer from its exit code and its output.
 //!
-//! **Invariant:** an answer is understood as a whole or not at all; what is not understood is a failure,
-//! never half of an answer.
+//! **Invariant:** an answer is understood as a whole or not at all. An answer that is not
+//! understood is a failure, never half of an answer.
 
 use haft_config::HookEvent;
 use haft_policy::Verdict;
@@ -14,27 +14,27 @@ use super::run::Printed;
 /// Most characters of a text for people.
 const TOLD: usize = 1_000;
 
-/// What a hook says; nothing by default.
+/// The answer of a hook; empty by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// Of a call: what it thinks of it.
+    /// Its verdict on a call.
     pub verdict: Option<Verdict>,
-    /// Why.
+    /// The reason for the verdict.
     pub reason: String,
-    /// Of a call: other arguments.
+    /// Rewritten arguments of a call.
     pub input: Option<Value>,
-    /// Words for the model.
+    /// Texts for the model.
     pub context: Vec<String>,
-    /// Why it objects: to a prompt, to the end of a turn, to what a tool did.
+    /// Why it objects: to a prompt, to the end of a turn, to the result of a tool.
     pub block: Option<String>,
     /// Why the turn is to end.
     pub end: Option<String>,
-    /// Told to the person.
+    /// A message to the person.
     pub message: Option<String>,
 }
 
 impl Answer {
-    /// A no, as the event takes it.
+    /// A refusal in the form that the event takes. It is empty for events that cannot be refused.
     pub fn refusal(event: HookEvent, reason: String) -> Self {
         match event {
             HookEvent::PreToolUse | HookEvent::PermissionRequest => {
@@ -51,18 +51,18 @@ impl Answer {
         }
     }
 
-    /// The same without what would let more happen.
+    /// The same answer without what would let more happen.
     pub fn holding_back(self) -> Self {
         let verdict = self.verdict.filter(|verdict| *verdict != Verdict::Allow);
         Self { verdict, input: None, ..self }
     }
 
-    /// Why a prompt is not sent.
+    /// Why a prompt is not sent; none if it is sent.
     pub fn refused(&self) -> Option<String> {
         self.block.clone().or_else(|| self.end.clone())
     }
 
-    /// Words for the model.
+    /// The texts for the model.
     pub fn words(self) -> Vec<String> {
         self.context
     }
@@ -101,8 +101,8 @@ struct Instead {
     interrupt: Option<bool>,
 }
 
-/// Reads what a hook came to; `strict` where any text that is no answer is a failure. What it says to
-/// people or the model is cut only without values of secrets.
+/// Parses the result of a hook. With `strict`, any text that is no answer is a failure. Text for
+/// people or the model is cut only after values of secrets were removed.
 pub fn read(
     event: HookEvent,
     printed: &Printed,

@@ -1,7 +1,9 @@
-//! Hooks: programs and addresses of the person that see calls, prompts and turns; docs/hooks.md says how.
+//! Hooks: programs and HTTP addresses from the settings that see calls, prompts and turns.
+//! docs/hooks.md describes them.
 //!
-//! **Invariant:** hooks of one event run at the same time and end with what asked them; their answers are
-//! joined, deny over ask over allow. What fails is told, and holds back where its settings say so.
+//! **Invariant:** hooks of one event run at the same time and end with what triggered them. Their
+//! answers are combined: deny over ask over allow. A hook that fails is reported, and it blocks
+//! where its settings say so.
 
 mod answer;
 mod ready;
@@ -67,7 +69,7 @@ struct Due {
 }
 
 impl Hooks {
-    /// The hooks of a session; none where there are none.
+    /// Builds the hooks of a session; returns none if there are none.
     pub fn of(base: &Base, bus: &Bus, session: Arc<Session>, log: PathBuf) -> Option<Arc<Self>> {
         let ready = base.hooks.clone();
         let own = ready.iter().filter_map(|hook| match (&hook.entry.run, hook.entry.layer) {
@@ -217,20 +219,20 @@ impl Hooks {
         }
     }
 
-    /// Words that a talk begins with.
+    /// Runs the hooks for the begin of a conversation; returns their texts for the model.
     pub async fn session_start(&self, source: &str) -> Vec<String> {
         let due = self.due(HookEvent::SessionStart, &[source.to_owned()], None);
         let answers = self.ask(HookEvent::SessionStart, due, &json!({"source": source})).await;
         answers.into_iter().flat_map(Answer::words).map(|text| added(&text)).collect()
     }
 
-    /// Tells that a talk ends.
+    /// Runs the hooks for the end of a conversation.
     pub async fn session_end(&self, reason: &str) {
         let due = self.due(HookEvent::SessionEnd, &[reason.to_owned()], None);
         self.ask(HookEvent::SessionEnd, due, &json!({"reason": reason})).await;
     }
 
-    /// Waits a little for what nobody waits for.
+    /// Waits at most 2 seconds for hooks that run in the background.
     pub async fn close(&self) {
         let mut beside =
             std::mem::take(&mut *self.beside.lock().unwrap_or_else(PoisonError::into_inner));
@@ -354,7 +356,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Hooks as the pipeline knows them.
+/// The hooks as the tool pipeline calls them.
 pub struct OfTools(pub Arc<Hooks>);
 
 impl Hook for OfTools {

@@ -1,6 +1,7 @@
-//! Hooks made ready: matchers compiled, rules of `if` read.
+//! Prepares hooks: compiles their matchers and parses the rules of their `if` conditions.
 //!
-//! **Invariant:** what cannot be read matches everything, and may then only hold back.
+//! **Invariant:** a matcher or condition that cannot be read matches everything. Such a hook may
+//! then only restrict: it cannot allow a call or rewrite its arguments.
 
 use std::sync::Arc;
 
@@ -14,13 +15,13 @@ use regex::Regex;
 /// Most characters of a command that name it.
 const NAME: usize = 80;
 
-/// A hook that is ready to be asked.
+/// A hook that is ready to run.
 pub struct Ready {
-    /// As the settings have it.
+    /// The hook as the settings define it.
     pub entry: HookEntry,
     matcher: Matcher,
     condition: Option<Policy>,
-    /// Whether it may only hold back.
+    /// Whether it may only restrict: its allow verdict and its rewritten arguments are dropped.
     pub limited: bool,
 }
 
@@ -58,7 +59,8 @@ impl Matcher {
 }
 
 impl Ready {
-    /// Whether it is asked about something of one of these names; of a call also by its rule.
+    /// Reports whether it runs for an event with one of these names. For a call, its `if` condition
+    /// has to match too.
     pub fn matches(&self, names: &[String], seen: Option<&HookCall>) -> bool {
         self.means(names)
             && match (&self.condition, seen) {
@@ -68,13 +70,13 @@ impl Ready {
             }
     }
 
-    /// Whether it may be asked about a call of a tool; by its `if`, perhaps. Some events have no names: then
-    /// the matcher is compared with nothing.
+    /// Reports whether its matcher takes one of these names; its `if` condition is not checked. An
+    /// event without names always matches.
     pub fn means(&self, names: &[String]) -> bool {
         names.is_empty() || names.iter().any(|name| self.matcher.takes(name))
     }
 
-    /// What it is called in messages: its command or address, without values of secrets.
+    /// Its name in messages: its command or address, without values of secrets.
     pub fn name(&self, secrets: &Secrets) -> String {
         let text = match &self.entry.run {
             HookRun::Command { command, .. } => command.clone(),
@@ -89,7 +91,8 @@ impl Ready {
     }
 }
 
-/// Makes the hooks of all layers ready; what is wrong is added to the problems.
+/// Prepares the hooks of all settings layers. What is wrong with them is added to the problems of
+/// `loaded`.
 pub fn ready(loaded: &mut Loaded, anchors: &Anchors) -> Vec<Arc<Ready>> {
     let entries = std::mem::take(&mut loaded.hooks);
     let mut all = Vec::with_capacity(entries.len());

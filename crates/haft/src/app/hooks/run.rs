@@ -1,7 +1,7 @@
-//! Runs one hook: a program through the host's spawn function, or a request.
+//! Runs one hook: a program through the host's spawn function, or an HTTP request.
 //!
-//! **Invariant:** what it started ends with it, and with whoever waits for it; what is read of it is
-//! bounded, and so is its time.
+//! **Invariant:** what a hook started ends with it, and also when the future that waits for it is
+//! dropped. The bytes that are read from it are bounded, and so is its run time.
 
 use std::time::Duration;
 
@@ -21,17 +21,18 @@ const HTTP: Duration = Duration::from_secs(30);
 /// Of a hook at the end of a talk, for which the person waits.
 const AT_END: Duration = Duration::from_secs(5);
 
-/// What a hook came to.
+/// The result of a hook that ran.
 pub struct Printed {
     /// Its exit code; 0 for an address that answered.
     pub code: i32,
-    /// Its standard output, or the answer.
+    /// Its standard output, or the answer of the address.
     pub out: Vec<u8>,
     /// Its standard error.
     pub err: Vec<u8>,
 }
 
-/// Runs a hook to its end, or says why it came to none.
+/// Runs a hook to its end, or returns why it did not get there. Without a timeout in its settings
+/// it gets 60 s, an address 30 s, and any hook at the end of a session 5 s.
 pub async fn run(hooks: &Hooks, entry: &HookEntry, payload: Bytes) -> Result<Printed, String> {
     let usual = match (&entry.run, entry.event) {
         (_, HookEvent::SessionEnd) => AT_END,

@@ -1,8 +1,8 @@
-//! Calls as hooks of Claude Code know them: its names of tools and arguments, absolute paths.
+//! Shows calls to hooks as Claude Code does: its names of tools and arguments, and absolute paths.
 //!
-//! **Invariant:** nothing is lost: a field that only haft has stands beside the others under its name, so
-//! that the arguments can be given back. A call that changes several files is one view for each, so
-//! that a hook that looks at `file_path` sees all of them.
+//! **Invariant:** nothing is lost: a field that only haft has is added under its own name, so that
+//! the arguments can be converted back. A call that changes several files gives one view for each
+//! file, so that a hook that reads `file_path` sees all of them.
 
 use haft_policy::ALIASES;
 use haft_tool::HookCall;
@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 /// Most bytes of text of a result.
 const TEXT: usize = 1 << 20;
 
-/// One thing that a call does.
+/// One action of a call.
 pub struct View {
-    /// Claude Code's name of the tool.
+    /// Claude Code's name of the tool, or haft's if there is none.
     pub name: String,
-    /// All names by which a hook may know it.
+    /// All names by which a hook may know the tool.
     pub names: Vec<String>,
     /// The arguments.
     pub input: Value,
@@ -32,7 +32,7 @@ pub fn names(tool: &str) -> Vec<String> {
     theirs(tool).map(str::to_owned).chain([tool.to_owned()]).collect()
 }
 
-/// What a call does, in the words of Claude Code.
+/// The actions of a call, with the names of Claude Code.
 pub fn views(seen: &HookCall) -> Vec<View> {
     let (tool, place) = (seen.tool(), &*seen.cx.place);
     let Some(Value::Object(input)) = &seen.input else {
@@ -128,8 +128,8 @@ fn to_theirs(tool: &str, mut input: Map<String, Value>, place: &Place) -> Map<St
     input
 }
 
-/// Arguments that a hook gave, under our names where that is not plain: the repair of arguments knows the
-/// others.
+/// Converts arguments that a hook returned to haft's names where the names are not plain. The
+/// repair of arguments knows the other ones.
 pub fn from_theirs(tool: &str, view: &View, input: Value) -> Value {
     let Value::Object(mut input) = input else { return input };
     if matches!(tool, "bash" | "powershell") && !input.contains_key("timeout_ms") {
@@ -142,7 +142,7 @@ pub fn from_theirs(tool: &str, view: &View, input: Value) -> Value {
     Value::Object(input)
 }
 
-/// What a tool gave back.
+/// The result of a tool, as hooks get it.
 pub fn response(tool: &str, outcome: &Outcome) -> Value {
     let mut text = outcome.joined_text();
     if text.len() > TEXT {

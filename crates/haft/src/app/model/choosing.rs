@@ -1,6 +1,7 @@
-//! What is said where no model is chosen: what there is, and how to name it.
+//! The message for a run in which no model is chosen: what is available, and how to name it.
 //!
-//! **Invariant:** only servers of this machine are asked, and only here, where nothing else can be done.
+//! **Invariant:** only servers on this machine are queried. They are queried only here, where
+//! nothing else can be done.
 
 use std::{
     io::{Read as _, Write as _},

@@ -1,4 +1,4 @@
-//! The model that a session used last, for who goes on with it and chooses none.
+//! Finds the model that a session used last, for a resumed session that names none.
 
 use haft_config::{Environment, Settings};
 use haft_llm::{Preset, SCRIPT, WireKind, anthropic, openai};
@@ -7,8 +7,8 @@ use haft_types::{Body, Stop};
 
 use super::{endpoint, servers};
 
-/// The model of the last answer of a session, as `--model` takes it; none where that is not known, or not
-/// one server is known here at its address.
+/// The model of the last answer of a session, in the form that `--model` takes. Returns none if
+/// that is not known, or if not exactly one known server has its address.
 pub fn last_used(
     store: &Store,
     id: &SessionId,

@@ -1,4 +1,4 @@
-//! From a model's name to something that answers.
+//! Resolves a model's name to a provider that answers requests.
 
 mod choosing;
 mod last_used;
@@ -14,11 +14,11 @@ use haft_llm::{
 pub use self::last_used::last_used;
 use crate::cli::exit::Failure;
 
-/// A model that is ready to be asked; nothing is opened before the first request.
+/// A model that is ready for requests; nothing is opened before the first one.
 pub struct Model {
-    /// Gives its answers.
+    /// Sends requests to the model and returns its answers.
     pub provider: Arc<dyn Provider>,
-    /// Its id as the provider writes it.
+    /// Its id as the provider writes it, and whether it takes images.
     pub target: Target,
     /// How hard it thinks.
     pub effort: Option<Effort>,
@@ -29,8 +29,9 @@ const BEYOND_MS: u64 = 30_000;
 /// Largest script, in bytes.
 const SCRIPT_MAX: u64 = 64 << 20;
 
-/// Makes a model from the settings; `answered` is how many answers a resumed script gave before. Where
-/// somebody `waits`, so do its requests, until they are cancelled.
+/// Makes a model from the settings. `answered` is how many answers a resumed script gave before.
+/// With `waits`, somebody waits: then requests are retried until they are cancelled, if the
+/// settings allow retries.
 pub fn model(
     settings: &Settings,
     environment: &Environment,
@@ -65,7 +66,7 @@ pub fn model(
     Ok(Model { provider, target, effort: settings.effort })
 }
 
-/// A server with the address and the key that the environment has for it.
+/// The endpoint of a server, with the address and the key that the environment has for it.
 pub fn endpoint(preset: &Preset, environment: &Environment) -> Endpoint {
     let value = |name: &String| environment.server(name).map(|value| value.expose().to_owned());
     let url = value(&preset.url_variable);
@@ -75,7 +76,7 @@ pub fn endpoint(preset: &Preset, environment: &Environment) -> Endpoint {
     Endpoint { key_variable: variable.unwrap_or(endpoint.key_variable), ..endpoint }
 }
 
-/// The servers that haft knows, and those of the settings.
+/// The servers that haft knows, and those that the settings define.
 pub fn servers(settings: &Settings) -> Vec<Preset> {
     let mut all = presets();
     for (name, more) in &settings.providers {
@@ -123,12 +124,12 @@ fn is_variable(preset: &Preset) -> Result<(), Failure> {
     }
 }
 
-/// Reads a model's name.
+/// Parses a model's name.
 pub fn named(name: &str, settings: &Settings) -> Result<ModelRef, Failure> {
     parse_model(name, &servers(settings)).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Whether a model takes images: the settings say it, else its name tells.
+/// Reports whether a model takes images: by the settings, otherwise by its name.
 pub fn takes_images(reference: &ModelRef, settings: &Settings) -> bool {
     let known = settings.models.get(&reference.to_string()).and_then(|model| model.vision);
     known.unwrap_or_else(|| reference.takes_images())

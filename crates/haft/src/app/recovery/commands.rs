@@ -1,7 +1,7 @@
-//! What commands changed that ran when an earlier run of a session was killed.
+//! Finds what commands changed that were running when an earlier run of a session was killed.
 //!
-//! **Invariant:** the log tells it before anything else happens, as a part of how the call ended; what
-//! is needed to find it goes only after that.
+//! **Invariant:** the log records these changes before anything else happens, as a part of how the
+//! call ended. The data that is needed to find them is removed only after that.
 
 use std::path::PathBuf;
 
@@ -19,8 +19,8 @@ use crate::{
     cli::{Common, exit::Failure},
 };
 
-/// Finds what killed commands changed, tells it, and adds it to how the open calls of the log end.
-/// What is given has to live until those are in the log.
+/// Finds what killed commands changed, reports it, and adds it to how the open calls of the log
+/// end. The returned value has to live until those ends are in the log.
 pub async fn add(
     core: &Core,
     events: &[Event],
@@ -88,7 +88,7 @@ async fn rescue(
     Ok(())
 }
 
-/// Lets go of what was needed to find it.
+/// Drops what was needed to find it, once the log is durable.
 pub async fn kept(killed: Vec<CrashedRun>, bus: &Bus) -> Result<(), RecordError> {
     if !killed.is_empty() {
         bus.sync().await?;
@@ -108,8 +108,8 @@ fn told_since(events: &[Event], call: &CallId) -> Vec<Receipt> {
     receipts.cloned().collect()
 }
 
-/// Takes what a killed run of a session left into its log, where there is something and no other
-/// haft holds it.
+/// Records in a session's log what a killed run of it left, if there is something and no other haft
+/// holds the log.
 pub async fn record_crashed(
     store: &Store,
     id: &SessionId,
@@ -134,7 +134,7 @@ pub async fn record_crashed(
     Ok(())
 }
 
-/// The workspace of a session, where it is still there.
+/// The workspace of a session, if it still exists.
 pub fn root_of(events: &[Event]) -> Option<PathBuf> {
     let root = events.iter().find_map(|event| match &event.body {
         Body::Session { cwd, .. } => cwd.as_str().map(PathBuf::from),

@@ -1,4 +1,5 @@
-//! What an earlier run of a session left of its jobs: how they ended is told when it goes on.
+//! Jobs that an earlier run of a session left: how they ended is reported when the session is
+//! resumed.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -54,7 +55,7 @@ impl Past {
         Self(jobs)
     }
 
-    /// Takes their names, ends those that have no end, and has the model told.
+    /// Reserves their names, ends those that have no end, and has the model told.
     ///
     /// # Errors
     /// When the log cannot be written.

@@ -1,8 +1,8 @@
-//! Files that change together: where that is put down, and what a killed run left half done.
+//! The journal of files that change together, and the recovery of what a killed run left half done.
 //!
-//! **Invariant:** what is found at a start is put back before anything else changes files, unless a
-//! disk does not answer; a file that somebody changed since is left alone, and named. The files may
-//! lie anywhere: a run mends what one in another folder left.
+//! **Invariant:** half-done changes that are found at a start are rolled back before anything else
+//! changes files, unless a disk does not answer. A file that somebody changed since is left alone,
+//! and named. The files may lie anywhere: a run repairs what a run in another folder left.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -24,7 +24,7 @@ struct OfSession {
 
 struct Open(haft_session::Journal);
 
-/// Where a session puts down which files change together.
+/// The journal in which a session records which files change together.
 pub fn of(home: &Path, session: &SessionId) -> Arc<dyn Journal> {
     Arc::new(OfSession { journals: Journals::open(home), session: session.clone() })
 }
@@ -42,7 +42,8 @@ impl Journaled for Open {
     }
 }
 
-/// Puts back the files that killed runs had written in part, and says which. It waits for the disk.
+/// Restores the files that killed runs had written in part, and reports which. It waits for the
+/// disk.
 pub fn put_torn_back(ledger: &Path, say: &dyn Fn(String)) {
     match Local::put_torn_back(ledger) {
         Ok(files) => files.iter().for_each(|(path, end)| match end {
@@ -55,7 +56,7 @@ pub fn put_torn_back(ledger: &Path, say: &dyn Fn(String)) {
     }
 }
 
-/// Puts back what killed runs left half done, and says what it did. It waits for the disk.
+/// Rolls back what killed runs left half done, and reports what it did. It waits for the disk.
 pub fn recover(home: &Path, host: &dyn Host, settings: &haft_config::Undo, say: &dyn Fn(String)) {
     let told = |error: &SessionError| say(format!("a change that was cut off: {error}"));
     let (left, unread) = match Journals::open(home).left() {

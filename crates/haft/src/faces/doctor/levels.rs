@@ -1,6 +1,6 @@
-//! What `haft doctor` says of the ways in which commands can be held to limits.
+//! What `haft doctor` reports about the sandbox levels that can confine commands.
 //!
-//! **Invariant:** every attack that was tried is named, and each says what came of it now.
+//! **Invariant:** every attack that was tried is named, each with its current result.
 
 use haft_config::{Sandbox, SandboxLevel};
 use haft_host::{Attack, Cell, Level, Probe};

@@ -1,4 +1,4 @@
-//! `haft doctor`: what works here, each line a probe made now. And `haft debug`.
+//! `haft doctor`: what works here; each line is a probe made now. And `haft debug`.
 
 mod levels;
 
@@ -52,7 +52,7 @@ fn line(what: &str, state: State, text: impl Into<String>) -> Line {
     Line { what: what.to_owned(), state, text: text.into() }
 }
 
-/// Probes and tells.
+/// Runs the probes and prints their results.
 pub async fn run(arguments: &Doctor) -> Ending {
     let base = super::base(&arguments.common, None)?;
     let mut lines = vec![line("version", State::Fine, env!("CARGO_PKG_VERSION"))];
@@ -305,7 +305,7 @@ async fn provider(name: &str, url: &str, key: bool) -> Line {
     }
 }
 
-/// `haft debug`: what is sent and run, as it is.
+/// `haft debug`: prints what is sent and run, as it is.
 pub async fn debug(arguments: &Debug, extensions: &Extensions) -> Ending {
     if arguments.what == DebugWhat::Pipeline {
         let names: Vec<&str> = standard(&Settings::default()).names().collect();

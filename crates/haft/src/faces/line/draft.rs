@@ -1,7 +1,7 @@
-//! The line that a person is typing: bytes of a terminal as presses, and what they make of it.
+//! The line that a person is typing: decodes bytes of a terminal into presses, and applies them.
 //!
-//! **Invariant:** nothing pasted is ever a press of a key or of Enter where the terminal marks
-//! pastes. The draft is bounded. **Does not know:** questions, the terminal's state.
+//! **Invariant:** where the terminal marks pastes, pasted text never counts as a key or as Enter.
+//! The draft is bounded. **Does not know:** questions, the terminal's state.
 
 use haft_render::clean;
 
@@ -14,21 +14,21 @@ const SHOWN: usize = 4 << 10;
 /// What one key, or one character of a paste, means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Press {
-    /// A key that writes something.
+    /// A key that types a character.
     Key(char),
-    /// A character of a paste, line ends too.
+    /// A character of a paste, line ends included.
     Pasted(char),
-    /// The line is done.
+    /// The line is finished.
     Enter,
-    /// Takes the last character away.
+    /// Erases the last character.
     Erase,
-    /// Takes the last word away (Ctrl-W).
+    /// Erases the last word (Ctrl-W).
     EraseWord,
-    /// Takes the whole line away (Ctrl-U).
+    /// Erases the whole line (Ctrl-U).
     EraseAll,
     /// Shows the line again (Ctrl-R, Ctrl-L).
     Redraw,
-    /// No more (Ctrl-D).
+    /// End of input (Ctrl-D).
     End,
 }
 
@@ -41,7 +41,7 @@ enum State {
     Single,
 }
 
-/// Takes bytes apart, wherever they were cut.
+/// Decodes bytes of a terminal, wherever they were split.
 #[derive(Default)]
 pub struct Decoder {
     state: State,
@@ -53,7 +53,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// The presses of what came at once. Keys that write nothing, such as arrows, give none.
+    /// The presses in bytes that arrived at once. Keys that type nothing, such as arrows, give
+    /// none.
     pub fn decode(&mut self, bytes: &[u8]) -> Vec<Press> {
         let text = self.text(bytes);
         let presses = text.chars().filter_map(|c| self.press(c)).collect();
@@ -153,15 +154,15 @@ impl Draft {
         self.text.truncate(self.text.floor_char_boundary(LONGEST));
     }
 
-    /// The line as a terminal may show it; of a long one its end.
+    /// The line as a terminal may show it; of a long line, its end.
     pub fn shown(&self) -> String {
         let at = self.text.ceil_char_boundary(self.text.len().saturating_sub(SHOWN));
         let sign = if at > 0 { "\u{2026} " } else { "" };
         format!("{sign}{}", clean(&self.text[at..]).replace('\n', "\n  "))
     }
 
-    /// Does what a press wishes; gives what is to be shown behind the line, or none when the line
-    /// must be shown again.
+    /// Applies a press. Returns what is to be shown behind the line, or none if the line must be
+    /// shown again.
     pub fn press(&mut self, press: Press) -> Option<String> {
         match press {
             Press::Key(c) | Press::Pasted(c) => {

@@ -1,8 +1,8 @@
-//! What is typed: lines of a pipe, or the bytes of a terminal as they come.
+//! Reads what is typed: lines of a pipe, or the bytes of a terminal as they arrive.
 //!
-//! **Invariant:** the terminal is put back as it was when this is dropped, and while the program is
-//! stopped. Bytes of a terminal carry the moment they were read at: what was typed before a
-//! question can be told from what was typed behind it.
+//! **Invariant:** the terminal's settings are restored when this is dropped, and while the program
+//! is stopped. Bytes of a terminal carry the moment at which they were read. So what was typed
+//! before a question can be told apart from what was typed after it.
 
 use std::{io::IsTerminal as _, thread, time::Instant};
 
@@ -23,7 +23,7 @@ use crate::cli::exit::Failure;
 pub enum Typed {
     /// A line of a pipe, without its end.
     Line(String),
-    /// What a terminal gave at once, and when.
+    /// Bytes that a terminal gave at once, and when they were read.
     Bytes(Vec<u8>, Instant),
 }
 
@@ -41,7 +41,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Standard input; a `dumb` terminal gets no control sequence.
+    /// Input from standard input; a `dumb` terminal gets no control sequence.
     pub fn new(dumb: bool) -> Self {
         Self { terminal: std::io::stdin().is_terminal(), dumb, saved: None }
     }
@@ -59,19 +59,19 @@ impl Keys {
         self.terminal
     }
 
-    /// Reports whether nothing is typed that was not read yet, as on a machine under load.
+    /// Reports whether everything typed was read already, which may not be so on a busy machine.
     pub fn is_read() -> bool {
         let stdin = std::io::stdin();
         let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
         poll(&mut waiting, Some(&Timespec::default())).is_ok_and(|ready| ready == 0)
     }
 
-    /// Takes every key as it is pressed from now on; what was typed before comes too.
+    /// From now on takes every key as it is pressed; what was typed before comes too.
     pub fn take(&mut self) {
         self.set(OptionalActions::Now);
     }
 
-    /// As [`Keys::take`], but what was typed before is thrown away.
+    /// As [`Keys::take`], but what was typed before is discarded.
     pub fn take_anew(&mut self) {
         self.set(OptionalActions::Flush);
     }
@@ -93,8 +93,8 @@ impl Keys {
         }
     }
 
-    /// Gives the terminal back; keys that were not read are thrown away, because a shell would
-    /// take the rest of a paste for commands.
+    /// Restores the terminal's settings. Keys that were not read are discarded, because a shell
+    /// would take the rest of a paste for commands.
     pub fn restore(&mut self) {
         if let Some(old) = self.saved.take() {
             self.tell(MARK_PASTES.1);
@@ -117,8 +117,8 @@ impl Keys {
         }
     }
 
-    /// Stops the program, as Ctrl-Z wishes, with the terminal given back; never where no shell is
-    /// behind that could let it go on.
+    /// Suspends the program, as Ctrl-Z asks, with the terminal restored. Does nothing if there is
+    /// no shell that could continue it.
     pub fn stop(&mut self) {
         if getsid(None).is_ok_and(|leader| leader == getpgrp()) {
             return;
@@ -139,23 +139,23 @@ impl Drop for Keys {
     }
 }
 
-/// Ctrl-Z, and that the program goes on.
+/// The signals for Ctrl-Z and for the program's continuation.
 pub struct Pauses([unix::Signal; 2]);
 
 /// See [`Pauses`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// The person wishes to stop the program.
+    /// The person asks to suspend the program.
     Stop,
-    /// The program goes on; others may have used the terminal.
+    /// The program continues; others may have used the terminal.
     GoesOn,
 }
 
 impl Pauses {
-    /// Takes the signals over.
+    /// Installs the signal handlers.
     ///
     /// # Errors
-    /// The system refuses.
+    /// When the system refuses.
     pub fn new() -> Result<Self, Failure> {
         let take = |of: Signal| {
             signal(SignalKind::from_raw(of.as_raw()))
@@ -164,7 +164,7 @@ impl Pauses {
         Ok(Self([take(Signal::TSTP)?, take(Signal::CONT)?]))
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> Pause {
         let [stop, goes_on] = &mut self.0;
         tokio::select! {

@@ -1,10 +1,10 @@
 //! `haft --line`: an agent in plain lines, in any terminal or over pipes.
 //!
-//! **Invariant:** on a terminal, a key answers a question only when it was pressed behind the sign
-//! that asks for it, alone, on an empty line; that sign comes when nothing was typed for a while.
-//! Whatever else is typed is a line, and none is lost: one that waits comes back when its turn is
-//! stopped. Over a pipe the next line is only taken when the agent is idle or asks, so that a script is
-//! read in its order.
+//! **Invariant:** on a terminal, a key answers a question only if it was pressed after the prompt
+//! for it, alone, on an empty line. That prompt appears when nothing was typed for a while.
+//! Whatever else is typed is a line, and none is lost: a line that waits is returned when its turn
+//! is stopped. Over a pipe the next line is taken only when the agent is idle or asks, so a script
+//! is read in its order.
 
 mod draft;
 mod keys;
@@ -103,7 +103,7 @@ struct LineMode {
     ended: bool,
 }
 
-/// Talks until the person has had enough.
+/// Runs the conversation until the person ends it.
 pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
     let problems = Problems::default();
     let opened = agent::open(start, true, extensions, &problems).await;

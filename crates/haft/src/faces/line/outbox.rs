@@ -1,7 +1,8 @@
-//! What was typed on its way to the agent: files that it names are read first, and commands run.
+//! Typed lines on their way to the agent: files that they name are read first, and commands are
+//! run.
 //!
-//! **Invariant:** lines arrive in the order in which they were typed, and what is stopped on its way comes
-//! back.
+//! **Invariant:** lines arrive in the order in which they were typed. A line that is stopped on its
+//! way is returned.
 
 use std::sync::Arc;
 
@@ -25,13 +26,13 @@ enum Errand {
     Run(String),
 }
 
-/// What became of it.
+/// What became of an entry.
 pub enum Done {
     /// The agent has the words.
     Said,
     /// The command ended.
     Ran,
-    /// It was stopped before the agent had them.
+    /// The line was stopped before the agent had it; this is its text.
     Stopped(String),
 }
 
@@ -48,7 +49,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// For an agent and its tools.
+    /// An outbox for an agent and its tools.
     pub fn new(dispatcher: Arc<Dispatcher>, handle: &Handle) -> Self {
         let (errands, received) = unbounded_channel();
         let (told, done) = unbounded_channel();
@@ -66,7 +67,8 @@ impl Outbox {
         self.used
     }
 
-    /// Takes words along; gives them back where they need no way.
+    /// Sends words to the agent. Returns them if they can be sent at once, which is then up to the
+    /// caller.
     pub fn say(&mut self, text: String, when: When) -> Option<(String, When)> {
         self.used = true;
         if !self.is_open() && attachments::named(&text, &self.dispatcher.place).is_empty() {
@@ -94,7 +96,7 @@ impl Outbox {
         self.stop.cancel();
     }
 
-    /// Waits for the next that arrived.
+    /// Waits for the next entry that is done.
     pub async fn done(&mut self) -> Done {
         match self.done.recv().await {
             Some(done) => {

@@ -1,8 +1,8 @@
-//! Questions in line mode: how they are put, and what answers them.
+//! Questions in line mode: how they are shown, and what answers them.
 //!
-//! **Invariant:** a key answers only what stood before the person for a while without anything typed. A line
-//! that was sent behind the question answers it; what is no option of it is a no with the line as the
-//! reason.
+//! **Invariant:** a key answers only a question that was shown for a while without any typing. A
+//! line that was sent after the question answers it. A line that names no option means no, with the
+//! line as the reason.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
-//! Where the cursor of line mode stands: behind haft's words, or in the line that is typed.
+//! Tracks where the cursor of line mode stands: after haft's output, or in the line being typed.
 //!
-//! **Invariant:** what haft says never runs into the line that is typed; that line is taken away
-//! and shown again. Over a pipe, and for the words themselves, nothing is ever changed.
+//! **Invariant:** haft's output never runs into the line being typed: that line is erased and shown
+//! again. Over a pipe nothing is ever changed, and the words of the output never are.
 
 use super::draft::Draft;
 use crate::{
@@ -36,7 +36,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// For standard output, where a person or a pipe types.
+    /// A screen for standard output, with a person or a pipe as its input.
     pub const fn new(terminal: bool, dumb: bool, style: &Style) -> Self {
         let (width, color) = (style.width, style.color);
         Self { terminal, dumb, width, color, row: Row::Words(true) }
@@ -47,7 +47,7 @@ impl Screen {
         matches!(&self.row, Row::Typed(text, _) if text.is_empty())
     }
 
-    /// The columns that there are now; 0 means as many as it takes.
+    /// The current width in columns; 0 means no limit.
     pub fn width(&self) -> u16 {
         self.size().0
     }
@@ -63,7 +63,7 @@ impl Screen {
         Row::Typed(text, usize::from(self.width()))
     }
 
-    /// Shows haft's words.
+    /// Shows haft's output.
     pub fn show(&mut self, text: &str) -> Ending {
         if text.is_empty() {
             return Ok(());
@@ -73,25 +73,25 @@ impl Screen {
         print_behind(&way, text)
     }
 
-    /// What is shown last asks for a key: what comes next begins with a new row.
+    /// Marks that the last output asks for a key: the next output begins with a new row.
     pub fn stands_alone(&mut self) {
         self.row = Row::Alone;
     }
 
-    /// Shows what was answered, behind what asked for it.
+    /// Shows an answer, behind the prompt that asked for it.
     pub fn answer(&mut self, text: &str) -> Ending {
         self.row = Row::Words(true);
         print(text)
     }
 
-    /// Shows that a line can be typed, behind what holds for the session.
+    /// Shows the prompt for a line, behind what holds for the session.
     pub fn prompt(&mut self, holds: &str) -> Ending {
         let way = self.way();
         self.row = self.typed(String::new());
         print_behind(&way, &format!("\n{holds}{PROMPT}"))
     }
 
-    /// Shows the line that is typed.
+    /// Shows the line being typed.
     pub fn line(&mut self, text: &str) -> Ending {
         let way = match self.way() {
             way if way.is_empty() && self.row == Row::Words(false) => "\n".to_owned(),
@@ -101,7 +101,7 @@ impl Screen {
         print_behind(&way, &format!("{PROMPT}{text}"))
     }
 
-    /// Shows what was typed behind the line.
+    /// Shows what was typed, behind the line.
     pub fn echo(&mut self, behind: &str, draft: &Draft) -> Ending {
         if behind.is_empty() {
             return Ok(());
@@ -118,7 +118,8 @@ impl Screen {
         }
     }
 
-    /// Columns for a sign of life; none where it cannot be shown, or something else stands in the row.
+    /// Columns for the status line. None if it cannot be shown, or if something else stands in the
+    /// row.
     pub fn status_room(&self) -> Option<usize> {
         // A line that is empty again gives its row away.
         let free = self.is_prompt() || matches!(self.row, Row::Words(true) | Row::Status(_));
@@ -126,8 +127,8 @@ impl Screen {
         (self.terminal && !self.dumb && free && width > 20).then(|| width - 1)
     }
 
-    /// Shows a sign of life in place of the one before. It must fit: a row that broke could not be taken
-    /// away.
+    /// Shows a status line in place of the last one. It must fit: a row that wrapped could not be
+    /// erased.
     pub fn status(&mut self, text: &str) -> Ending {
         let way = self.way();
         self.row = Row::Status(usize::from(self.width()));
@@ -135,7 +136,7 @@ impl Screen {
         print_behind(&way, &format!("{dim}{text}{plain}"))
     }
 
-    /// Ends the line that is typed; it stays where it is.
+    /// Ends the line being typed; it stays where it is.
     pub fn end_line(&mut self) -> Ending {
         if !self.terminal || self.row == Row::Words(true) {
             return Ok(());

@@ -1,6 +1,6 @@
 //! The questions of a single call, as `haft tool` asks them.
 //!
-//! **Invariant:** a key answers only once it was asked for, and that is only when nothing was
+//! **Invariant:** a key answers only once it was asked for. It is asked for only when nothing was
 //! typed for a while.
 
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::{
     faces::view::{Style, View, safe},
 };
 
-/// Puts the questions of a single call before the person at the terminal.
+/// Starts a task that shows the questions of a single call to the person at the terminal.
 pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
     let questions = core.dispatcher.session.questions.clone();
     questions.set_somebody(true);

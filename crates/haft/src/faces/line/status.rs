@@ -1,4 +1,4 @@
-//! The sign of life: what is going on, for how long, and what stops it.
+//! The status line: what is going on, for how long, and what stops it.
 //!
 //! **Invariant:** a fold over events; it knows no tool and writes nothing.
 
@@ -29,7 +29,7 @@ struct Doing {
 }
 
 impl Status {
-    /// Takes note of what happened.
+    /// Updates the status by an event.
     pub fn event(&mut self, event: &Event, now: Instant) {
         let is_main = event.agent.is_main();
         match &event.body {
@@ -76,7 +76,7 @@ impl Status {
         }
     }
 
-    /// What is going on, in one line of so many columns; none where nothing is.
+    /// What is going on, in one line of at most so many columns; none if nothing is.
     pub fn text(&self, now: Instant, columns: usize) -> Option<String> {
         let doing = self.doing.as_ref()?;
         let left = doing.until.map(|until| until.saturating_duration_since(now));

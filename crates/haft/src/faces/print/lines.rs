@@ -1,7 +1,7 @@
-//! The lines of `stream-json`: what went on, for programs. `docs/output.md` describes them.
+//! The lines of `stream-json`: the events of a run, for programs. `docs/output.md` describes them.
 //!
-//! **Invariant:** each line is one that `docs/output.schema.json` names, and fields are only ever added.
-//! What haft needs to go on with a session (pins, marks of caches, receipts, settings kept in it) is in
+//! **Invariant:** each line is one that `docs/output.schema.json` defines, and fields are only ever
+//! added. What haft needs to resume a session (pins, cache marks, receipts, stored settings) is in
 //! its log alone.
 
 use std::collections::HashMap;
@@ -179,10 +179,10 @@ struct Change<'a> {
 }
 
 impl Lines {
-    /// Takes an event; gives its lines, without line feeds, where they are `wanted`.
+    /// Takes an event. Returns its lines, without line feeds, if they are `wanted`.
     ///
     /// # Errors
-    /// Where a value cannot be written as JSON.
+    /// When a value cannot be written as JSON.
     pub fn take(&mut self, event: &Event, wanted: bool) -> serde_json::Result<Vec<String>> {
         self.learn(event);
         let mut lines = Vec::new();
@@ -198,7 +198,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Reports whether anything came of the answer that streams.
+    /// Reports whether anything arrived of the answer that streams.
     pub fn has_come(&self, agent: &AgentPath) -> bool {
         self.answers.contains_key(agent)
     }

@@ -1,7 +1,8 @@
 //! `haft -p`: one run without a terminal.
 //!
-//! **Invariant:** standard output holds the answer and nothing else: text, one JSON object, or lines of
-//! JSON that end with that object. Nobody can be asked here, so what would ask is denied, and said.
+//! **Invariant:** standard output holds the answer and nothing else: text, one JSON object, or
+//! lines of JSON that end with that object. Nobody can be asked here, so a call that would ask is
+//! denied, and that is reported.
 
 mod lines;
 mod out;
@@ -65,7 +66,7 @@ struct RunResult {
     outage: Outage,
 }
 
-/// Runs once. Programs get a result however it goes.
+/// Runs once. With a JSON output, programs get a result however the run ends.
 pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
     let mut told = Reported::default();
     let mut out = Out::new(if start.output == Output::Text { print_data } else { println_json })?;
@@ -198,7 +199,7 @@ fn unread() -> Failure {
     Failure::Failed("standard output was not read, so the end of the run is missing there".into())
 }
 
-/// Tells people what the end of a run stopped: jobs, and what ran in named shells.
+/// Reports to people what the end of a run stopped: jobs, and what ran in named shells.
 pub fn say_stopped(stopped: &[String]) {
     if !stopped.is_empty() {
         let named: Vec<String> = stopped.iter().map(|named| view::safe(named)).collect();
@@ -251,7 +252,7 @@ impl Last<'_> {
     }
 }
 
-/// Tells a program that its call was wrong, in the form in which it reads runs.
+/// Reports to a program that its call was wrong, in the form in which it reads runs.
 pub fn misused(error: &str) -> Ending {
     println_json(&early("usage", error.strip_prefix("error: ").unwrap_or(error), None)?)
 }

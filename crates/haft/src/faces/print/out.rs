@@ -1,7 +1,7 @@
 //! Standard output of a run, written by a thread of its own.
 //!
-//! **Why:** whoever reads it may stop to. Then a write waits for ever, and signals and the limit of time
-//! must still end the run.
+//! **Why:** the program that reads it may stop reading. A write then waits forever, but signals and
+//! the time limit must still end the run.
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -10,7 +10,7 @@ use crate::cli::exit::{Ending, Failure};
 /// Most pieces that wait to be written: the lines of as many events.
 const WAITING: usize = 64;
 
-/// What goes to standard output.
+/// Standard output, written by a thread.
 pub struct Out {
     /// None once all is handed over.
     texts: Option<mpsc::Sender<Vec<String>>>,
@@ -19,7 +19,7 @@ pub struct Out {
 }
 
 impl Out {
-    /// Begins a thread that writes each text by `write`.
+    /// Starts a thread that writes each text by `write`.
     pub fn new(write: fn(&str) -> Ending) -> std::io::Result<Self> {
         let (texts, mut waiting) = mpsc::channel::<Vec<String>>(WAITING);
         let (end, ended) = oneshot::channel();
@@ -37,7 +37,7 @@ impl Out {
         Ok(Self { texts: Some(texts), ended: Some(ended) })
     }
 
-    /// Waits until there is room for more. Nothing is lost where this is given up.
+    /// Waits until there is room for more. Nothing is lost if this is dropped.
     ///
     /// # Errors
     /// That of the write that failed.
@@ -50,7 +50,7 @@ impl Out {
         self.end().await
     }
 
-    /// Hands texts over; [`ready`](Self::ready) said that there is room for them.
+    /// Hands texts over, once [`ready`](Self::ready) reported room for them.
     pub fn put(&self, texts: Vec<String>) {
         if let Some(to) = self.texts.as_ref().filter(|_| !texts.is_empty()) {
             // Where the writer ended, `ready` or `end` says why.
@@ -58,7 +58,7 @@ impl Out {
         }
     }
 
-    /// Reports whether nothing was taken for so long that there is no room.
+    /// Reports whether there is no room, because nothing was taken for a while.
     pub fn is_full(&self) -> bool {
         self.texts.as_ref().is_some_and(|texts| texts.capacity() == 0)
     }

@@ -1,4 +1,4 @@
-//! `haft session`: what was done, and when.
+//! `haft session`: lists sessions, prints what was done in one, and removes old ones.
 
 mod prune;
 
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// Lists sessions or shows one.
+/// Lists sessions, shows one, or removes old ones.
 pub fn run(arguments: &Session) -> Ending {
     let environment = Environment::capture();
     let home = base::home(&environment)?;
@@ -71,7 +71,7 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
     Ok(())
 }
 
-/// So many turns, in words.
+/// A number of turns, in words.
 pub fn turns_of(turns: u64) -> String {
     if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") }
 }

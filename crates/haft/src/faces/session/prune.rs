@@ -1,8 +1,10 @@
-//! `haft session prune`: removes old sessions, or the outputs that they keep; with the sessions also the
-//! copies of git repositories that were kept since undo could not bring all of them back.
+//! `haft session prune`: removes old sessions, or only the outputs that they store.
 //!
-//! **Invariant:** what is removed was named before, with its bytes, and a person or `--yes` agreed; what
-//! any process holds stays.
+//! With the sessions it also removes old copies of git repositories. Those were retained because
+//! undo could not restore all of them.
+//!
+//! **Invariant:** what is removed was listed before, with its size in bytes, and a person or
+//! `--yes` agreed. What any process holds stays.
 
 use std::{
     fs, io,
@@ -42,7 +44,7 @@ enum PruneKind {
     Copy(PathBuf),
 }
 
-/// Names what is old, asks, and removes it.
+/// Lists what is old, asks, and removes it.
 pub fn run(store: &Store, repositories: &Path, arguments: &Prune) -> Ending {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let age = u64::try_from(arguments.older_than.as_millis()).unwrap_or(u64::MAX);

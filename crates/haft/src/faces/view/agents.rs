@@ -1,7 +1,7 @@
-//! What agents beside the main one do, for people who read one line after the other.
+//! Shows what agents other than the main one do, for people who read line by line.
 //!
-//! **Invariant:** no line holds words of two agents. The answers of other agents are shown whole, under the
-//! name of the agent; only the main one is seen writing.
+//! **Invariant:** no line holds words of two agents. The answers of other agents are shown whole,
+//! under the name of the agent. Only the main agent's answer is shown while it streams.
 
 use std::collections::HashMap;
 

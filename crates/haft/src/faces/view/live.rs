@@ -1,7 +1,7 @@
-//! Output of a running program, line by line as it comes.
+//! Shows the output of a running program, line by line as it arrives.
 //!
-//! **Invariant:** memory is bounded: some lines are shown, the rest is only known to be there. What
-//! was shown stands on the screen and is not said again.
+//! **Invariant:** memory is bounded: some lines are shown, and of the rest only its existence is
+//! known. Lines that were shown stay on the screen and are not printed again.
 
 use haft_types::{Detail, Shape};
 

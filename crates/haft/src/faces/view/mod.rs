@@ -1,7 +1,7 @@
-//! Events as a person reads them line by line: what line mode, the demo and `session show` share.
+//! Renders events line by line for people, as line mode, the demo and `session show` print them.
 //!
-//! **Invariant:** a fold over events that knows shapes and statuses, never a tool; nothing of the
-//! data reaches the terminal unclean.
+//! **Invariant:** a fold over events that knows shapes and statuses, never a tool. No data reaches
+//! the terminal uncleaned.
 
 mod agents;
 mod live;
@@ -41,19 +41,19 @@ const FOLD_FAILURE: u16 = 60;
 /// Columns that stand before a result.
 const INDENT: u16 = 2;
 
-/// How things are shown.
+/// How events are shown.
 #[derive(Clone, Debug, Default)]
 pub struct Style {
     /// Whether colours are used.
     pub color: bool,
-    /// Columns; 0 means: as many as it takes.
+    /// Columns; 0 means no limit.
     pub width: u16,
-    /// Paths inside are shown relative to it.
+    /// Paths inside this folder are shown relative to it.
     pub root: Option<HostPath>,
 }
 
 impl Style {
-    /// For standard output: colours and width of the terminal, or neither.
+    /// For standard output: colours and width of the terminal; neither if it is none.
     pub fn plain(environment: &Environment) -> Self {
         let terminal = std::io::stdout().is_terminal();
         let columns = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
@@ -144,12 +144,12 @@ impl View {
         self
     }
 
-    /// From here on there are so many columns; 0 means as many as it takes.
+    /// Sets the width in columns from here on; 0 means no limit.
     pub const fn fit(&mut self, width: u16) {
         self.room = inside(width);
     }
 
-    /// What is to be written for an event; it brings its own line ends.
+    /// The text to write for an event, with its own line ends; none for no text.
     pub fn event(&mut self, event: &Event) -> Option<String> {
         if !event.agent.is_main() {
             return self.other_event(event);
@@ -221,8 +221,8 @@ impl View {
         (!end.is_empty()).then_some(end)
     }
 
-    /// A question with what would happen, as it is put before a person, and the answers that
-    /// they have.
+    /// A question with what would happen, as it is shown to a person, and the answers that are
+    /// offered.
     pub fn question(&mut self, question: &Question, extent: Extent) -> (String, Vec<Choice>) {
         // Output of what else runs no longer stands behind its head.
         self.last.take_if(|last| question.call.as_ref() != Some(last));
@@ -241,7 +241,7 @@ impl View {
         (text, shown.options)
     }
 
-    /// What the person said last and what was answered, each in its first lines.
+    /// The person's last message and the answer to it, each in its first lines.
     pub fn last_exchange(&self, messages: &[Message]) -> String {
         let words = |message: &Message| match message {
             Message::User { from: From::Person | From::Steer, parts } => Some(text_of(parts)),
@@ -466,7 +466,7 @@ impl View {
         self.broken(&format!("{sign} {}", sentence(text)))
     }
 
-    /// A text whose long lines are broken at blanks; what follows of such a line is indented.
+    /// Breaks long lines of a text at blanks; what follows of such a line is indented.
     pub fn broken(&self, text: &str) -> String {
         let mut broken = String::new();
         for line in text.lines() {
@@ -542,12 +542,12 @@ fn text_of(parts: &[Part]) -> String {
     texts.join("\n")
 }
 
-/// A request that gets no answer, of which people hear once why, and then only when it is sent again.
+/// A request that gets no answer. People see the reason once, and then only that it is sent again.
 #[derive(Default)]
 pub struct Outage(String);
 
 impl Outage {
-    /// What to say of an error behind which the request is sent again.
+    /// The message for an error after which the request is sent again.
     pub fn describe(&mut self, error: &str) -> String {
         let (why, next) = error.rsplit_once('\n').unwrap_or((error, ""));
         if why == self.0 {
@@ -558,7 +558,7 @@ impl Outage {
     }
 }
 
-/// Says on standard error what has to be said beside the calls, to the end of the session's events.
+/// Prints warnings and errors among the session's notices to standard error, until its events end.
 pub fn notices(bus: &Bus) -> JoinHandle<()> {
     let mut feed = bus.subscribe();
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! What the model thinks, of which a person sees the first line.
+//! The model's thinking, of which a person sees the first line.
 
 use haft_render::Sanitiser;
 

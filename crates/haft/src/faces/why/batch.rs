@@ -1,7 +1,7 @@
-//! A line of a batch.
+//! Parses one line of the input of `haft why --batch`.
 //!
-//! **Invariant:** what may be meant for the decision and cannot be read is an error that names it; keys
-//! that are like none of those known are notes of whoever writes the lines.
+//! **Invariant:** a key that may be meant for the decision and cannot be read is an error that
+//! names it. Keys that resemble no known key are the author's own notes.
 
 use haft_policy::{Rules, Scope, Verdict};
 use haft_text::json;

@@ -1,8 +1,8 @@
 //! `haft why`: what would be decided about a call, part by part, and why. Nothing is run, asked or
 //! recorded.
 //!
-//! **Invariant:** the answer is that of the pipeline's own stages, never a copy of them; in a batch
-//! every line gets one line, whatever it holds.
+//! **Invariant:** the answer comes from the pipeline's own stages, never from a copy of them. In a
+//! batch every line gets one line, whatever it holds.
 
 mod batch;
 

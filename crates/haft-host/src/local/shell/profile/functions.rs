@@ -1,8 +1,8 @@
-//! Functions and aliases of the person's shell, as the shell of each command reads them.
+//! Functions and aliases of the user's shell, as the shell of each command reads them.
 //!
-//! **Invariant:** a file that has no name and that nobody can change; what is in it leaves nothing in
-//! the environment of the command, and no option of the shell but that aliases count, and those that the
-//! person has and a function looks like needing.
+//! **Invariant:** they are in a file that has no name and that nobody can change. Its content
+//! leaves nothing in the environment of the command. The only shell options that it sets are alias
+//! expansion, and those that the user has and that a function seems to need.
 
 use std::{
     collections::BTreeSet,

@@ -1,10 +1,10 @@
-//! What the person's shell sets when it starts, for the commands of a session.
+//! What the user's shell sets when it starts, for the commands of a session.
 //!
-//! **Invariant:** the start-up files are run once, in the home folder, and only where the home folder
-//! has some that belong to the person; a workspace has no part in it. Whatever they do, commands run:
-//! with what was set by then, or without it, which is said once. The shell that runs them is
-//! supervised as every program is, has no terminal and no input, and what it prints is thrown away but
-//! for its report.
+//! **Invariant:** the start-up files are run once, in the home folder. They are run only if the
+//! home folder has some that belong to the user; a workspace has no part in it. Whatever they do,
+//! commands run: with what was set by then, or without it, which is reported once. The shell that
+//! runs them is supervised like every program, and has no terminal and no input. What it prints is
+//! discarded, except for its report.
 
 use std::{
     collections::BTreeSet,

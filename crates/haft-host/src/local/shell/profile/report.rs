@@ -1,6 +1,6 @@
-//! What a shell says of itself when its start-up files are through.
+//! What a shell reports of itself after its start-up files have run.
 //!
-//! **Invariant:** a report counts only whole: from its first mark to its last.
+//! **Invariant:** a report counts only if it is whole, from its first mark to its last.
 
 /// Runs the start-up files of bash in their order and reports what they set, even where one of them
 /// ends the shell or would become another program.

@@ -1,7 +1,8 @@
-//! Values of secrets that the start-up of the person's shell sets, for those who hide them.
+//! Values of secrets that the user's shell start-up files set, for those who redact them.
 //!
-//! **Invariant:** what the files say is looked at without running anything, so it is known before the
-//! first command; what only running them tells is known with their report. Bounded in files and bytes.
+//! **Invariant:** the text of the files is scanned without running anything, so its secrets are
+//! known before the first command. What only running the files reveals is known with their report.
+//! The number of files and bytes is bounded.
 
 use std::{
     collections::VecDeque,

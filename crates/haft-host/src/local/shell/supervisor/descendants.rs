@@ -1,11 +1,11 @@
-//! What descends from a process, and signalling it, through `/proc`.
+//! Finds the descendants of a process, and signals them, through `/proc`.
 //!
-//! The processes of a command all descend from its keeper, whatever they do: the keeper is a
-//! subreaper, so what loses its parent becomes the keeper's own child. No mark in an environment,
-//! no session and no group is needed to know them, all of which a process can leave.
+//! All processes of a command descend from its monitor, whatever they do. The monitor is a
+//! subreaper, so an orphan becomes the monitor's own child. No mark in an environment, no session
+//! and no group is needed to recognize them: a process can leave all of these.
 //!
-//! **Invariant:** a signal goes through a descriptor of the process that was looked at, so a
-//! process id that was given to somebody else meanwhile is never hit.
+//! **Invariant:** a signal goes through a descriptor of the process that was inspected. So a
+//! process id that was reused meanwhile is never hit.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,18 +1,18 @@
 //! The supervisor: a small process with one thread, beside haft, that starts its programs.
 //!
-//! haft starts it with its first program. For each one there is a keeper ([`monitor`]), split off
-//! before it is needed with the process that takes the request from haft and becomes the program. The keeper
-//! is the parent of that and of everything that loses its own parent below it, so that nothing can leave the
-//! tree. Haft's death is seen as the end of a connection: keepers by
-//! their own, the supervisor by its own. Should a keeper be killed, what it kept comes to the
-//! supervisor, which kills it; should both be, haft itself kills what is left of the command's
-//! session.
+//! haft starts it with its first program. Each program has a monitor ([`monitor`]). It is forked
+//! before it is needed, together with the process that takes the request from haft and becomes the
+//! program. The monitor is the parent of that process and of every orphan below it, so nothing can
+//! leave the tree. Haft's death is seen as the end of a connection: each monitor sees it by its own
+//! connection, the supervisor by its own. If a monitor is killed, its processes are reparented to
+//! the supervisor, which kills them. If both are killed, haft itself kills what is left of the
+//! command's session.
 //!
-//! **Invariant:** it ends after the last keeper, and leaves nothing. It holds none of haft's
-//! memory, files, terminals or variables.
+//! **Invariant:** the supervisor ends after the last monitor, and leaves nothing. It holds none of
+//! haft's memory, files, terminals or variables.
 //!
-//! A process of its own rather than a thread, since only a process can be a subreaper and outlive
-//! haft; one with a single thread, since only that may split and go on as usual (and take on
+//! It is a process rather than a thread, since only a process can be a subreaper and outlive haft.
+//! It has a single thread, since only such a process may fork and go on as usual (and take on
 //! limits between fork and exec).
 
 mod descendants;
@@ -55,8 +55,8 @@ use self::{
     spawn::{Leader, Stdio, hold_report_number},
 };
 
-/// What the supervisor and its keepers are called among the processes: by other names than haft's,
-/// so that neither `pkill haft` nor `killall haft` finds what is to clean up after it.
+/// The process names of the supervisor and its monitors. They differ from haft's, so that neither
+/// `pkill haft` nor `killall haft` ends the processes that clean up after it.
 pub const SUPERVISORS: [&str; 2] = ["tool-supervisor", "tool-keeper"];
 
 /// Descriptors that come with a request at most: the connection, three, the report's, and two of a network.
@@ -68,9 +68,9 @@ const GIVE_UP: Duration = Duration::from_secs(3);
 /// Time between two looks at what is being killed, and until the next keeper is made ready.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What the supervisor process does, from its start to its end. Its standard input is the
-/// connection to haft; nobody starts it by hand. The same program stands for the editor that commands
-/// do not have ([`Spawn::no_editor`](crate::Spawn)).
+/// The main function of the supervisor process. Its standard input is the connection to haft;
+/// nobody starts it by hand. The same program also serves as the editor that commands do not have
+/// ([`Spawn::no_editor`](crate::Spawn)).
 pub fn supervise() -> ExitCode {
     if let Some(code) = super::editor::run(std::env::args_os()) {
         return code;

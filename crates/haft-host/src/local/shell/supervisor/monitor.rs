@@ -1,9 +1,9 @@
-//! The process that keeps one command: its parent, and the one to whom all that the command
-//! starts comes back.
+//! The monitor process of one command: its parent, to which everything the command starts is
+//! reparented.
 //!
-//! **Invariant:** it ends only when nothing of the command is left, what goes on after it included. It waits for nobody: neither
-//! for haft to read what it says, nor for a process that ignores what it is told. When haft is
-//! gone, the command is stopped as at a timeout.
+//! **Invariant:** the monitor ends only when nothing of the command is left, including what goes on
+//! after it. It waits for nobody: neither for haft to read its events, nor for a process that
+//! ignores a signal. When haft is gone, the command is stopped as at a timeout.
 
 use std::{
     collections::HashSet,

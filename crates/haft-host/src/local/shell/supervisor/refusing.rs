@@ -1,8 +1,8 @@
-//! What a confined command tried of the network, as far as its keeper hears of it: sockets that it is refused, one
-//! by one, and what the first process of its namespaces counted, at its end.
+//! What a confined command tried of the network, as far as its monitor knows it. That is each
+//! refused socket, one by one, and what the first process of its namespaces counted, at its end.
 //!
-//! **Invariant:** whoever wants a socket waits for the keeper alone, never for haft. However many are wanted, at
-//! most one message about them is under way.
+//! **Invariant:** a program that wants a socket waits for the monitor alone, never for haft.
+//! However many sockets are wanted, at most one message about them is under way.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

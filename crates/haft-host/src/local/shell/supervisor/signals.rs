@@ -1,4 +1,4 @@
-//! Signals of the supervisor and its keepers, as something that can be waited for.
+//! Signals of the supervisor and its monitors, in a form that can be waited for.
 
 #![expect(unsafe_code, reason = "no safe wrapper sets a signal mask or makes a signalfd")]
 

@@ -1,12 +1,12 @@
 //! The one place where a program is started, whatever it is for.
 //!
-//! The process that becomes a program is split off before it is needed ([`Leader`]). It takes the request
-//! from haft itself, tells its keeper, and becomes the program, so that nobody has to wake in between.
+//! The process that becomes a program is forked before it is needed ([`Leader`]). It takes the
+//! request from haft itself, reports to its monitor, and becomes the program. So nobody has to wake
+//! in between.
 //!
-//! **Invariant:** every program leads a process group of its own, and, but for one that has a
-//! terminal, a session; it inherits no descriptor but 0 to 2 and, where asked for, 3: nothing of
-//! haft's own, and nothing that haft was itself given open by its parent. It does not outlive its
-//! keeper.
+//! **Invariant:** every program leads its own process group and, unless it has a terminal, its own
+//! session. It inherits only descriptors 0 to 2 and, if asked for, 3. So it gets nothing of haft's
+//! own, and nothing that haft's parent left open to haft. It does not outlive its monitor.
 
 use std::{
     ffi::OsStr,

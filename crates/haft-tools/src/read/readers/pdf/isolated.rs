@@ -1,8 +1,8 @@
-//! Where documents are read: on a thread, or in a process that can be ended whatever it does.
+//! Where documents are read: on a thread, or in a process that can be killed whatever it does.
 //!
-//! **Invariant:** a process gets the document on its standard input, tells its pages on its
-//! standard output, and is killed when nobody waits for them any more. Nothing that it says makes
-//! more than [`PIECE`] bytes wait here.
+//! **Invariant:** a process gets the document on its standard input, writes its pages to its
+//! standard output, and is killed when nobody waits for them any more. Whatever it writes, no more
+//! than [`PIECE`] bytes wait here.
 
 use std::{
     collections::VecDeque,

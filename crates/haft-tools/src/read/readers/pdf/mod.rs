@@ -1,9 +1,9 @@
-//! PDF documents as the text of their pages, and as pictures of these.
+//! Reads PDF documents as the text of their pages, and as pictures of these.
 //!
-//! **Invariant:** a document is read apart from the call that wants it, one at a time: what breaks
-//! down or does not end there costs that call [`TIME`] and no more, and the pages before it are
-//! given. What comes back is bounded by what was asked for, whoever says it. How pages are read is
-//! the business of [`pages`]; where, of [`isolated`].
+//! **Invariant:** a document is read apart from the call that wants it, one at a time. A crash or
+//! hang there costs that call [`TIME`] and no more, and the pages before it are returned. What
+//! comes back is bounded by what was asked for, whoever sends it. [`pages`] knows how pages are
+//! read; [`isolated`] knows where.
 
 mod isolated;
 mod pages;

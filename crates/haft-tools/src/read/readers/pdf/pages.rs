@@ -1,8 +1,8 @@
-//! The reading itself: a document to what is told of its pages.
+//! The reading itself: from a document to what is reported of its pages.
 //!
-//! **Invariant:** streams that unpack to more than [`STREAM`] bytes and pictures of more than
-//! [`PIXELS`] pixels are refused before they are. Nothing else here is bounded, and a hostile
-//! document may break it down: it is run where that harms nobody.
+//! **Invariant:** streams that unpack to more than [`STREAM`] bytes, and pictures of more than
+//! [`PIXELS`] pixels, are refused before they are unpacked. Nothing else here is bounded, and a
+//! hostile document may crash it: it is run where that harms nobody.
 
 use std::{
     io::{self, Read as _},

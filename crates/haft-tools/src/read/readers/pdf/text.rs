@@ -1,8 +1,8 @@
-//! The text of a page, out of the glyphs that it shows.
+//! Extracts the text of a page from the glyphs that it shows.
 //!
 //! **Invariant:** the order is that in which the page shows them, which nearly every program makes
-//! that of reading; only blanks and line ends are made, from where glyphs stand. Memory is bounded
-//! by the room that is given.
+//! the reading order. Only blanks and line ends are added, from the positions of the glyphs. Memory
+//! is bounded by the room that is given.
 
 use hayro::{
     hayro_interpret::{
