@@ -15,6 +15,8 @@ use crate::Bus;
 
 /// Calls that are to be run.
 pub(crate) struct Batch {
+    /// Takes them: that of the request whose answer has them.
+    pub dispatcher: Arc<Dispatcher>,
     pub calls: Vec<ToolUse>,
     pub turn: TurnId,
     pub stop: CancellationToken,
@@ -26,7 +28,6 @@ pub(crate) struct Batch {
 
 /// Runs calls one batch after the other.
 pub(crate) struct CallRunner {
-    pub dispatcher: Arc<Dispatcher>,
     pub bus: Bus,
     /// Most calls that run at once.
     pub most: usize,
@@ -60,8 +61,9 @@ impl CallRunner {
         let order = Arc::new(Scheduler::default());
         let calls = batch.calls.iter().map(|call| {
             let (turn, running) = (order.turn(), self.one(call.clone(), &batch));
+            let batch = &batch;
             async move {
-                self.dispatcher.ready(&turn, call).await;
+                batch.dispatcher.ready(&turn, call).await;
                 running.await;
             }
         });
@@ -72,7 +74,7 @@ impl CallRunner {
 
     fn one(&self, call: ToolUse, batch: &Batch) -> impl Future<Output = ()> + use<> {
         let (dispatcher, bus, done) =
-            (self.dispatcher.clone(), self.bus.clone(), self.done.clone());
+            (batch.dispatcher.clone(), self.bus.clone(), self.done.clone());
         let (turn, stop, give_up) = (batch.turn, batch.stop.child_token(), batch.give_up.clone());
         async move {
             let (id, agent) = (call.id.clone(), dispatcher.agent.clone());

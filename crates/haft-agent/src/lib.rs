@@ -19,10 +19,12 @@ mod prompt;
 mod text_calls;
 
 pub use self::{
-    agent::{Agent, AgentConfig, Handle, Limits, Pinned, PromptSaid, TalkHooks, unsent},
+    agent::{Agent, AgentConfig, Handle, Limits, Pinned, PromptSaid, Repin, TalkHooks, unsent},
     bus::{Bus, Clock},
     context::{Context, context_files},
     feed::Feed,
     machine::{Action, Input, Machine, QueuedMessage, When},
-    prompt::{ContextFile, Surroundings, same_but_date, system},
+    prompt::{
+        ContextFile, Listed, Moves, Prompt, Section, Surroundings, assemble, same_but_date, system,
+    },
 };

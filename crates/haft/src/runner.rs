@@ -26,14 +26,14 @@ use haft_tool::Tool;
 
 use crate::{
     app::{
-        agent,
+        agent, base,
         session::{Core, Extensions},
     },
     cli::{
         Cli, Command, Start, Tool as Called, arguments,
         exit::{self, Ending, Failure},
     },
-    faces::{demo, doctor, line, mcp, print, session, tool, trust, undo, why},
+    faces::{completions, demo, doctor, line, mcp, print, session, tool, trust, undo, why},
 };
 
 /// Builds and runs the program.
@@ -92,7 +92,10 @@ impl Runner {
                 // What was typed is quoted in it. Nobody is told when even standard error is closed.
                 let error = in_signs(&arguments).unwrap_or(error);
                 let error = arguments::suggested(error, &arguments);
-                drop(error.print());
+                exit::hide(&base::known_secrets());
+                let (text, is_seen) = (error.render(), std::io::stderr().is_terminal());
+                let text = if is_seen { text.ansi().to_string() } else { text.to_string() };
+                exit::say_view(text.trim_end());
                 if arguments::want_json(&arguments) {
                     // A pipe that is closed has nobody to tell.
                     drop(print::misused(&error.render().to_string()));
@@ -111,6 +114,7 @@ impl Runner {
         match cli.command {
             Some(Command::Session(arguments)) => session::run(&arguments),
             Some(Command::Trust(arguments)) => trust::run(&arguments),
+            Some(Command::Completions(arguments)) => completions::run(&arguments),
             command => {
                 // One call and its end need no threads of their own, which take time to start.
                 let mut runtime = match command {
@@ -142,7 +146,9 @@ impl Runner {
                         Some(Command::Debug(arguments)) => {
                             doctor::debug(&arguments, &self.extensions).await
                         }
-                        Some(Command::Session(_) | Command::Trust(_)) => Ok(()),
+                        Some(Command::Session(_) | Command::Trust(_) | Command::Completions(_)) => {
+                            Ok(())
+                        }
                     }
                 });
                 // What still runs is dropped, and children die with it; a thread that waits for

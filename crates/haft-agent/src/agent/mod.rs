@@ -6,6 +6,7 @@
 //! asked only once the log holds the whole request.
 
 mod queue;
+mod repin;
 mod talk_hooks;
 
 use std::{
@@ -25,10 +26,14 @@ use haft_types::{
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use self::talk_hooks::{Waiting, finished};
 pub use self::{
     queue::unsent,
+    repin::Repin,
     talk_hooks::{PromptSaid, TalkHooks},
+};
+use self::{
+    repin::Pending,
+    talk_hooks::{Waiting, finished},
 };
 use crate::{
     Action, Bus, Input, Machine, QueuedMessage,
@@ -115,6 +120,7 @@ pub struct AgentConfig {
 /// A handle to a running agent. Dropping it ends the agent once it is idle.
 pub struct Handle {
     inputs: mpsc::UnboundedSender<Input>,
+    pending: Pending,
     closing: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -123,6 +129,13 @@ impl Handle {
     /// Sends an input to the agent; false when the agent has ended.
     pub fn send(&self, input: Input) -> bool {
         self.inputs.send(input).is_ok()
+    }
+
+    /// Changes model, tools or prompt, right before the next request; of several changes before one
+    /// request the last counts. False when the agent is gone.
+    pub fn repin(&self, repin: Repin) -> bool {
+        self.pending.put(repin);
+        !self.inputs.is_closed()
     }
 
     /// Another sender of inputs to the same agent.
@@ -164,6 +177,8 @@ pub struct Agent {
     /// Cancelled when stopped calls of this turn took too long to come back.
     abandon: CancellationToken,
     closing: CancellationToken,
+    /// What changes before the next request.
+    pending: Pending,
     answer: Option<Streaming>,
     batches: mpsc::UnboundedSender<Batch>,
     /// Why words of this turn could not be kept; nothing is asked without them.
@@ -189,17 +204,12 @@ impl Agent {
         let (inputs, received) = mpsc::unbounded_channel();
         let (batches, waiting) = mpsc::unbounded_channel();
         let (done, ended) = mpsc::unbounded_channel();
-        let runner = CallRunner {
-            dispatcher: setup.dispatcher.clone(),
-            bus: setup.bus.clone(),
-            most: setup.concurrency.max(1),
-            done,
-        };
+        let runner = CallRunner { bus: setup.bus.clone(), most: setup.concurrency.max(1), done };
         tokio::spawn(runner.run(waiting));
         let turn = setup.fold.turn();
         let fold = Arc::new(Mutex::new(std::mem::take(&mut setup.fold)));
         setup.bus.follow(&fold);
-        let closing = CancellationToken::new();
+        let (closing, pending) = (CancellationToken::new(), Pending::default());
         let queued = setup.dispatcher.conversation.value(queue::QUEUE);
         let agent = Self {
             machine: Machine::default(),
@@ -211,6 +221,7 @@ impl Agent {
             stop: CancellationToken::new(),
             abandon: CancellationToken::new(),
             closing: closing.clone(),
+            pending: pending.clone(),
             answer: None,
             batches,
             unsaid: None,
@@ -225,7 +236,7 @@ impl Agent {
             fold,
             setup,
         };
-        Handle { inputs, closing, task: tokio::spawn(agent.guarded(received, ended)) }
+        Handle { inputs, pending, closing, task: tokio::spawn(agent.guarded(received, ended)) }
     }
 
     /// Runs, and tells when that breaks down: a front end must not wait for ever.
@@ -371,12 +382,15 @@ impl Agent {
     fn start_calls(&mut self, calls: Vec<ToolUse>) {
         let early = self.answer.is_some();
         let (turn, stop, give_up) = (self.turn, self.stop.clone(), self.abandon.clone());
-        let batch = Batch { calls, turn, stop, give_up, early };
+        // What it was when the calls were asked for: it changes right before a request alone.
+        let dispatcher = self.setup.dispatcher.clone();
+        let batch = Batch { dispatcher, calls, turn, stop, give_up, early };
         // The runner lives as long as this sender does.
         drop(self.batches.send(batch));
     }
 
     fn ask(&mut self) -> Option<Input> {
+        self.take_repin();
         if let Err(error) = self.ready_to_ask() {
             return Some(Input::AnswerCut { error: error.to_string(), calls: Vec::new() });
         }

@@ -16,4 +16,5 @@ mod faults;
 mod interrupts;
 mod machine;
 mod prompt;
+mod repin;
 mod world;

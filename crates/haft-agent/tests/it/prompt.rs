@@ -70,8 +70,12 @@ fn around() -> Surroundings {
     }
 }
 
+fn parts(tools: &ToolSet, context: &[ContextFile], around: &Surroundings) -> Vec<String> {
+    system(tools, context, around, Vec::new()).parts
+}
+
 fn prompt(names: &[&str]) -> String {
-    system(&set(names), &[], &around()).concat()
+    parts(&set(names), &[], &around()).concat()
 }
 
 #[test]
@@ -80,7 +84,7 @@ fn the_layers_stand_in_order_and_what_moves_stands_last() {
         ContextFile { path: "AGENTS.md".into(), text: "root rules\n\n".into() },
         ContextFile { path: "sub/AGENTS.md".into(), text: "sub rules".into() },
     ];
-    let parts = system(&set(&["read", "bash", "edit", "grep", "silent"]), &context, &around());
+    let parts = parts(&set(&["read", "bash", "edit", "grep", "silent"]), &context, &around());
     assert_eq!(parts.len(), 2);
     let text = parts.concat();
     let landmarks = [
@@ -113,7 +117,7 @@ fn the_layers_stand_in_order_and_what_moves_stands_last() {
 #[test]
 fn every_folder_of_the_workspace_is_named() {
     let added = vec!["/x".to_owned(), "/y z".to_owned()];
-    let text = system(&set(&[]), &[], &Surroundings { added, ..around() }).concat();
+    let text = parts(&set(&[]), &[], &Surroundings { added, ..around() }).concat();
     let end = "Working folder: /w\nFurther folder (give its path to search or list it): /x\n\
                Further folder (give its path to search or list it): /y z\nPlatform: ";
     assert!(text.contains(end), "{text}");
@@ -172,7 +176,7 @@ fn a_prompt_is_the_same_on_another_day_and_nowhere_else() {
         git: None,
     };
     let of =
-        |text: &str, date: &str, folder: &str| system(&tools, &file(text), &around(date, folder));
+        |text: &str, date: &str, folder: &str| parts(&tools, &file(text), &around(date, folder));
     let same = haft_agent::same_but_date;
     let pinned = of("Date: one", "2026-01-31", "/a");
     assert!(same(&pinned, &of("Date: one", "2026-02-01", "/a")));
@@ -183,16 +187,13 @@ fn a_prompt_is_the_same_on_another_day_and_nowhere_else() {
     ] {
         assert!(!same(&pinned, &other));
     }
-    assert!(same(
-        &system(&tools, &[], &around("1", "/a")),
-        &system(&tools, &[], &around("2", "/a"))
-    ));
+    assert!(same(&parts(&tools, &[], &around("1", "/a")), &parts(&tools, &[], &around("2", "/a"))));
     assert!(same(&[], &[]) && !same(&pinned, &[]));
 
     // What git says changes like the date, and may come and go.
     let says = |git: Option<&str>, folder: &str| {
         let git = git.map(str::to_owned);
-        system(
+        parts(
             &tools,
             &file("Git, when this began: x"),
             &Surroundings { git, ..around("1", folder) },
@@ -204,4 +205,21 @@ fn a_prompt_is_the_same_on_another_day_and_nowhere_else() {
         assert!(same(&pinned, &says(git, "/a")) && same(&says(git, "/a"), &pinned));
         assert!(!same(&pinned, &says(git, "/b")));
     }
+}
+
+#[test]
+fn sections_give_the_bytes_that_sessions_have_pinned() {
+    let file = |path: &str, text: &str| ContextFile { path: path.into(), text: text.into() };
+    let parts = parts(&set(&[]), &[file("A.md", "one\n\n"), file("B.md", "two")], &around());
+    assert_eq!(
+        parts[1],
+        "# Project context\n\nThe project gives these instructions:\n\n## A.md\n\none\n\n\
+         ## B.md\n\ntwo\n\nDate: 2026-01-31\nWorking folder: /w\n\
+         Platform: linux x86_64, shell /bin/sh"
+    );
+    assert!(
+        parts[0].contains("You answer from what you are told.\n\n# Guidelines\n\n- "),
+        "{}",
+        parts[0]
+    );
 }

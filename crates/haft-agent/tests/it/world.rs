@@ -374,6 +374,16 @@ pub(crate) fn tools(journal: &Journal) -> ToolSet {
     Registry::default().source(all).assemble(&Env::default())
 }
 
+/// A set of tools of these names, each of which changes what it is given.
+pub(crate) fn tools_of(journal: &Journal, names: &[&'static str]) -> ToolSet {
+    let tool = |name: &&'static str| {
+        let act = Act { name, does: Does::Modifies, journal: journal.clone() };
+        Arc::new(act) as Arc<dyn AnyTool>
+    };
+    let all: Vec<Arc<dyn AnyTool>> = names.iter().map(tool).collect();
+    Registry::default().source(all).assemble(&Env::default())
+}
+
 pub(crate) fn say(text: &str) -> Input {
     Input::User { when: When::Steer, parts: vec![text.into()] }
 }

@@ -114,7 +114,7 @@ impl Session {
 
     /// The store of pre-images for undo; one in memory where the session has no such service.
     pub fn pre_images(&self) -> Arc<dyn PreImages> {
-        self.services.get_or_insert(|| Arc::new(MemoryPreImages::default()))
+        self.services.get_or_insert::<dyn PreImages>(|| Arc::new(MemoryPreImages::default()))
     }
 
     /// A new call id, unique in the session.

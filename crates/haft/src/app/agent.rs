@@ -8,8 +8,8 @@ use std::{
 };
 
 use haft_agent::{
-    Agent, AgentConfig, Context, Handle, Input, Limits, Pinned, QueuedMessage, Surroundings,
-    TalkHooks, context_files, same_but_date, system,
+    Agent, AgentConfig, Context, Handle, Input, Limits, Moves, Pinned, QueuedMessage, Repin,
+    Section, Surroundings, TalkHooks, context_files, same_but_date, system,
 };
 use haft_host::{Host as _, Local};
 use haft_llm::Effort;
@@ -76,8 +76,8 @@ pub struct AgentBuilder {
     pub tools: Option<Filter>,
     /// The agent's own mode, if any. It narrows the session's mode and never widens it.
     pub mode: Option<Mode>,
-    /// Sections that are added at the end of its system prompt.
-    pub sections: Vec<String>,
+    /// Sections that are added to its system prompt.
+    pub sections: Vec<Section>,
     /// The conversation so far.
     pub fold: Fold,
     /// Budgets of each turn.
@@ -121,15 +121,37 @@ impl AgentBuilder {
         Ok((Agent::start(config), problems))
     }
 
-    async fn config(&self) -> Result<AgentConfig, Failure> {
-        let Self { core, path, .. } = self;
-        let is_main = path.is_main();
-        let mut settings = Cow::Borrowed(&core.base.loaded.settings);
+    /// What changes about an agent that runs already, for [`Handle::repin`].
+    ///
+    /// # Errors
+    /// When there is no such model, or its key is missing: the agent goes on as it is.
+    pub async fn repin(&self, cause: BreakCause) -> Result<Repin, Failure> {
+        let model = self.model(0)?;
+        let dispatcher = self.dispatcher(&model);
+        let context = context(&self.core.base).await?;
+        let git = git::describe(&self.core.base, None).await;
+        let around = Surroundings { git, ..surroundings(&self.core.base) };
+        let pinned = self.pinned(&dispatcher, &model, &context, &around);
+        let Model { provider, target, effort } = model;
+        let effort = self.effort.or(effort);
+        Ok(Repin { cause: Some(cause), dispatcher, provider, target, effort, pinned })
+    }
+
+    /// The model of the agent, `answered` answers into a script.
+    fn model(&self, answered: usize) -> Result<Model, Failure> {
+        let base = &self.core.base;
+        let mut settings = Cow::Borrowed(&base.loaded.settings);
         if let Some(name) = &self.model {
             settings.to_mut().model.name = Some(name.clone());
         }
-        let answered = if is_main { core.answered } else { 0 };
-        let model = model(&settings, &core.base.environment, answered, self.waits)?;
+        model(&settings, &base.environment, answered, self.waits)
+    }
+
+    async fn config(&self) -> Result<AgentConfig, Failure> {
+        let Self { core, path, .. } = self;
+        let is_main = path.is_main();
+        let settings = &core.base.loaded.settings;
+        let model = self.model(if is_main { core.answered } else { 0 })?;
         let dispatcher = self.dispatcher(&model);
         let before = core.pinned.clone().filter(|_| is_main);
         // What was pinned stays whatever git says now.
@@ -206,10 +228,9 @@ impl AgentBuilder {
         let specs: Vec<ToolSpec> =
             dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
         let secrets = &dispatcher.session.secrets;
-        let mut system = system(&dispatcher.tools, &context.files, around);
-        system.extend(self.sections.iter().cloned());
+        let prompt = system(&dispatcher.tools, &context.files, around, self.sections.clone());
         Pinned {
-            system: system.iter().map(|part| secrets.hide(part).into_owned()).collect(),
+            system: prompt.parts.iter().map(|part| secrets.hide(part).into_owned()).collect(),
             tools: model.provider.encode_tools(&specs),
         }
     }
@@ -218,7 +239,13 @@ impl AgentBuilder {
 /// The main agent as the flags configure it.
 pub fn main_agent(core: &Arc<Core>, start: &Start) -> AgentBuilder {
     let mut builder = AgentBuilder::main(core);
-    builder.sections.extend(start.append_system_prompt.clone());
+    builder.sections.extend(start.append_system_prompt.clone().map(|text| Section {
+        title: String::new(),
+        text,
+        from: "--append-system-prompt".to_owned(),
+        moves: Moves::Run,
+        least: usize::MAX,
+    }));
     builder.limits.steps = start.max_turns.or(builder.limits.steps);
     builder.limits.output_tokens = start.max_tokens.or(builder.limits.output_tokens);
     builder.waits = start.print.is_none();
@@ -431,7 +458,7 @@ mod tests {
             platform: "linux x86_64, shell /bin/bash".into(),
             git: Some("branch main, 12 changed files".into()),
         };
-        let prompt = system(&tools, &[], &around).join("\n\n");
+        let prompt = system(&tools, &[], &around, Vec::new()).parts.join("\n\n");
         println!("system prompt: {} bytes of at most {PROMPT_MOST}", prompt.len());
         assert!(prompt.len() <= PROMPT_MOST, "{} bytes", prompt.len());
         // The sign of a secret is one.

@@ -310,6 +310,11 @@ pub fn secrets_of(session: &Path, names: Names) -> Arc<Secrets> {
     with_variables(secrets)
 }
 
+/// The secrets that the environment holds, where settings were not read.
+pub fn known_secrets() -> Arc<Secrets> {
+    with_variables(Secrets::default())
+}
+
 fn with_variables(secrets: Secrets) -> Arc<Secrets> {
     let variables = haft_config::variables();
     secrets.add_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())));

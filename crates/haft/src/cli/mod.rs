@@ -70,7 +70,7 @@ pub struct Cli {
 
 /// Starting an agent.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct Start {
     /// Do what PROMPT (or standard input) says, print the answer and end; nobody is asked
     #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "")]
@@ -197,9 +197,19 @@ pub enum Command {
     Session(Session),
     /// Let the settings, hooks and tools that a project brings along count from now on, or no more
     Trust(Trust),
+    /// Print a script that completes haft's commands and flags in a shell
+    Completions(Completions),
     /// Show what haft is made of
     #[command(hide = true)]
     Debug(Debug),
+}
+
+/// `haft completions`
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell that is to complete them
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
 }
 
 /// `haft trust`

@@ -1,5 +1,6 @@
 //! The faces of haft (its front ends), one per module: what a person or a program sees of it.
 
+pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod line;

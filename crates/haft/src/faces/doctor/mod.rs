@@ -321,7 +321,8 @@ pub async fn debug(arguments: &Debug, extensions: &Extensions) -> Ending {
         return println(&format!("{}\n{} bytes", haft_render::json(&json), json.len()));
     }
     let context = agent::context(&base).await?;
-    let parts = system(&tools, &context.files, &agent::surroundings(&base));
+    let prompt = system(&tools, &context.files, &agent::surroundings(&base), Vec::new());
+    let parts = prompt.parts;
     let bytes: usize = parts.iter().map(String::len).sum();
     print_data(&format!("{}\n\n{bytes} bytes\n", parts.join("\n\n")))
 }

@@ -22,7 +22,7 @@ use std::{
 
 use haft_agent::{Feed, Handle, Input, When};
 use haft_session::SessionId;
-use haft_types::{Body, Choice, Event, Part, Question};
+use haft_types::{Body, BreakCause, Choice, Event, Part, Question};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 pub use self::single_question::answer_questions;
@@ -37,7 +37,7 @@ use self::{
 use super::{
     print::say_stopped,
     session::turns_of,
-    view::{Style, View},
+    view::{self, Style, View},
 };
 use crate::{
     app::{
@@ -60,6 +60,7 @@ const HELP: &str = "\
 Type a message and press Enter. While haft is at work, a line is passed on at the next step.
   /later TEXT   say it after this turn
   /mode [MODE]  show or change how much is asked
+  /model [NAME] show or change the model from the next request on; an effort may follow
   /undo [N]     take back the last change of files, or the last N; or one call's, as /undo c12
   /redo [N]     make again what was taken back; both take --force, and /undo takes --turn
   !COMMAND      run a command yourself; the model is told what it gave
@@ -73,11 +74,15 @@ Ctrl-C stops what runs, and gives lines back that were not sent; at the prompt i
 ";
 
 /// Lines that are commands also where a question is open.
-const LINE_COMMANDS: [&str; 7] = ["/quit", "/exit", "/help", "/mode", "/undo", "/redo", "/later"];
+const LINE_COMMANDS: [&str; 8] =
+    ["/quit", "/exit", "/help", "/mode", "/model", "/undo", "/redo", "/later"];
 
 /// Where the talk stands.
 struct LineMode {
     core: Arc<Core>,
+    start: Start,
+    /// The model of the next request.
+    model: String,
     handle: Handle,
     outbox: Outbox,
     view: View,
@@ -123,6 +128,8 @@ pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
     let typed = keys.read();
     let dispatcher = core.dispatcher.clone();
     let mut talk = LineMode {
+        start: start.clone(),
+        model: core.base.loaded.settings.model.name.clone().unwrap_or_default(),
         core,
         outbox: Outbox::new(dispatcher, &handle),
         handle,
@@ -179,7 +186,7 @@ impl LineMode {
             "haft {} · {model} · mode {} · {} · /help\n",
             env!("CARGO_PKG_VERSION"),
             base.mode,
-            super::view::safe(&base.place.cwd.text()),
+            view::safe(&base.place.cwd.text()),
         ))
     }
 
@@ -416,6 +423,7 @@ impl LineMode {
             }
             "/help" => self.show(HELP)?,
             "/mode" => self.mode(rest.trim())?,
+            "/model" => self.model(rest.trim()).await?,
             "/undo" | "/redo" => self.go_back(text).await?,
             "/later" if !rest.is_empty() => self.say(rest.to_owned(), When::FollowUp),
             _ if command.starts_with('/') && !command[1..].contains('/') => {
@@ -449,6 +457,39 @@ impl LineMode {
             }
             Err(error) => print(&format!("! {error}\n")),
         }
+    }
+
+    /// Shows the model, or changes it from the next request on; one that cannot be used changes nothing.
+    async fn model(&mut self, words: &str) -> Ending {
+        let (name, effort) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+        if name.is_empty() {
+            return print(&format!("model {}\n", view::safe(&self.model)));
+        }
+        let effort = match effort.trim() {
+            "" => None,
+            effort => match effort.parse() {
+                Ok(effort) => Some(effort),
+                Err(error) => return print(&format!("! {error}\n")),
+            },
+        };
+        let mut builder = agent::main_agent(&self.core, &self.start);
+        (builder.model, builder.effort) = (Some(name.to_owned()), effort);
+        let repin = match Box::pin(builder.repin(BreakCause::Model)).await {
+            Ok(repin) => repin,
+            Err(failure) => {
+                let why = view::sentence(&failure.to_string());
+                let why = why.trim_end_matches('.');
+                return print(&format!(
+                    "! {why}; the model is still {}\n",
+                    view::safe(&self.model)
+                ));
+            }
+        };
+        if !self.handle.repin(repin) {
+            return print("! the agent is gone: start haft again\n");
+        }
+        name.clone_into(&mut self.model);
+        print(&format!("model {}, from the next request on\n", view::safe(name)))
     }
 
     /// Takes changes back, or makes them again.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::{Input, World, finish};
 
 #[test]
 fn the_version_is_printed() {
@@ -137,4 +137,24 @@ fn a_prompt_and_a_tool_say_what_the_model_gets() {
     let (prompt, tools): (usize, usize) = (bytes(&prompt.out), bytes(&tools.out));
     println!("system prompt {prompt} bytes, tool definitions {tools} bytes");
     assert!(prompt <= 4_000 && tools <= 10_000, "{prompt} {tools}");
+}
+
+#[test]
+fn shells_complete_commands_and_flags() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = world.run(&["completions", shell]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.out.contains("append-system-prompt") && ran.out.contains("doctor"), "{shell}");
+    }
+    // By bash itself.
+    let script = "eval \"$(haft completions bash)\"; COMP_WORDS=(haft ses); COMP_CWORD=1; \
+                  _haft haft ses haft; echo \"${COMPREPLY[@]}\"";
+    let mut bash = world.program("bash");
+    let name = format!("haft() {{ '{}' \"$@\"; }}\n{script}", env!("CARGO_BIN_EXE_haft"));
+    bash.args(["--norc", "-c", &name]);
+    let ran = finish(bash, &Input::Nothing);
+    assert_eq!(ran.out, "session\n", "{ran:?}");
+    let ran = world.run(&["completions", "tcsh"]);
+    assert!(ran.code == Some(2) && ran.err.contains("tcsh"), "{ran:?}");
 }

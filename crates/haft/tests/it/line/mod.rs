@@ -4,6 +4,7 @@ pub(crate) mod basics;
 pub(crate) mod captured;
 pub(crate) mod escapes;
 pub(crate) mod keys;
+pub(crate) mod model;
 pub(crate) mod questions;
 pub(crate) mod screens;
 pub(crate) mod terminal;

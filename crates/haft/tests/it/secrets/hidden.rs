@@ -273,3 +273,17 @@ fn a_placeholder_that_is_a_text_of_the_file_stays_one() {
     let wanted = text(&format!("{NAMED} # x")).replace(" here", " there") + "more\n";
     assert_eq!(world.read("a.txt"), wanted, "{outcomes:?}");
 }
+
+#[test]
+fn a_call_that_was_wrong_shows_none() {
+    let world = World::new();
+    for flags in [&["--mode", VARIABLE][..], &["-p", "x", "--output", "json", "--effort", VARIABLE]]
+    {
+        let mut haft = world.haft(flags);
+        haft.env("DEPLOY_TOKEN", VARIABLE);
+        let ran = finish(haft, &Input::Nothing);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(!ran.both_outputs().contains(VARIABLE), "{ran:?}");
+        assert!(ran.err.contains("{{secret:DEPLOY_TOKEN}}"), "{ran:?}");
+    }
+}

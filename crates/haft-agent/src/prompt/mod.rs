@@ -4,10 +4,14 @@
 //! can be cached. A tool that is off is never named. With the default tools and no project context
 //! it is at most 4,000 bytes.
 
+mod sections;
+
 use std::fmt::Write as _;
 
 use haft_tool::ToolSet;
 use haft_types::{Guideline, Kind};
+
+pub use self::sections::{Listed, Moves, Prompt, Section, assemble};
 
 /// An instruction file of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +53,33 @@ const GENERAL: [&str; 6] = [
     "Be concise, and name the files you talk about by their paths",
 ];
 
-/// The system prompt in two parts: the stable one, and project context with what changes.
-///
-/// A cache mark may stand between them.
-pub fn system(tools: &ToolSet, context: &[ContextFile], around: &Surroundings) -> Vec<String> {
-    vec![fixed(tools), moving(context, around)]
+/// Most bytes of the sections of a system prompt.
+const BUDGET: usize = 192 << 10;
+
+/// The system prompt: what stays, then the project's instructions with what changes from run to run, then
+/// what `more` says.
+pub fn system(
+    tools: &ToolSet,
+    context: &[ContextFile],
+    around: &Surroundings,
+    more: Vec<Section>,
+) -> Prompt {
+    let mut sections = fixed(tools);
+    sections.extend(context.iter().map(|file| Section {
+        title: file.path.clone(),
+        text: file.text.trim_end().to_owned(),
+        from: file.path.clone(),
+        moves: Moves::Project,
+        least: 2_000,
+    }));
+    sections.push(own("surroundings", "", surroundings(around), Moves::Run));
+    sections.extend(more);
+    assemble(sections, BUDGET)
+}
+
+/// A section of haft's own, which is never cut.
+fn own(from: &str, title: &str, text: String, moves: Moves) -> Section {
+    Section { title: title.into(), text, from: from.into(), moves, least: usize::MAX }
 }
 
 /// Reports whether two system prompts differ only in parts that change by themselves: the date and
@@ -78,20 +104,20 @@ pub fn same_but_date(old: &[String], new: &[String]) -> bool {
     rest(old) == rest(new)
 }
 
-fn fixed(tools: &ToolSet) -> String {
-    let mut text = identity(tools);
+/// What changes with the tools alone.
+fn fixed(tools: &ToolSet) -> Vec<Section> {
+    let list = |lines: &mut dyn Iterator<Item = String>| {
+        lines.map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n")
+    };
+    let mut sections = vec![own("identity", "", identity(tools), Moves::Fixed)];
     let listed: Vec<_> = tools.specs().iter().filter(|spec| !spec.snippet.is_empty()).collect();
     if !listed.is_empty() {
-        text.push_str("\n\n# Tools\n");
-        for spec in listed {
-            let _ = write!(text, "\n- {}: {}", spec.name, spec.snippet);
-        }
+        let mut lines = listed.iter().map(|spec| format!("{}: {}", spec.name, spec.snippet));
+        sections.push(own("tools", "Tools", list(&mut lines), Moves::Fixed));
     }
-    text.push_str("\n\n# Guidelines\n");
-    for line in guidelines(tools) {
-        let _ = write!(text, "\n- {line}");
-    }
-    text
+    let mut lines = guidelines(tools).into_iter().map(str::to_owned);
+    sections.push(own("guidelines", "Guidelines", list(&mut lines), Moves::Fixed));
+    sections
 }
 
 /// Who the model is and what it can do, with verbs for the kinds of tools that are on.
@@ -134,15 +160,9 @@ fn guidelines(tools: &ToolSet) -> Vec<&str> {
     lines
 }
 
-fn moving(context: &[ContextFile], around: &Surroundings) -> String {
+/// What changes from run to run.
+fn surroundings(around: &Surroundings) -> String {
     let mut text = String::new();
-    if !context.is_empty() {
-        text.push_str("# Project context\n\nThe project gives these instructions:\n");
-        for file in context {
-            let _ = write!(text, "\n## {}\n\n{}\n", file.path, file.text.trim_end());
-        }
-        text.push('\n');
-    }
     let Surroundings { date, folder, added, platform, git } = around;
     let _ = write!(text, "{DATE}{date}\nWorking folder: {folder}");
     for folder in added {
