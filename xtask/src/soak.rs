@@ -254,25 +254,6 @@ mod tests {
     }
 
     #[test]
-    fn every_soak_names_tests_that_are_there() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-        let every = SOAKS.iter().flat_map(|soak| soak.packages.iter().map(move |p| (soak, p)));
-        for (soak, package) in every {
-            let folder = root.join(package).join("tests/it");
-            let mut sources = String::new();
-            for file in std::fs::read_dir(&folder).unwrap() {
-                let path = file.unwrap().path();
-                if path.extension().is_some_and(|extension| extension == "rs") {
-                    sources += &std::fs::read_to_string(path).unwrap();
-                }
-            }
-            let named = ["fn ", "mod "].map(|word| format!("{word}{}", soak.tests));
-            let found = named.iter().any(|name| sources.contains(name));
-            assert!(found, "{}: none found in {package}", soak.name);
-        }
-    }
-
-    #[test]
     fn the_count_is_the_usual_one_unless_given() {
         let (soak, count) = parse(&words("machine")).unwrap().unwrap();
         assert_eq!((soak.name, count), ("machine", soak.count));

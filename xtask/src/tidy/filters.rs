@@ -25,10 +25,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
                 Err(_) => false,
             },
             Filter::Part { packages, part } => {
-                let is_one = |(package, name): &(String, String)| {
-                    name.contains(part) && packages.iter().any(|one| one == package)
+                let has_one = |package: &String| {
+                    tests.iter().any(|(of, name)| of == package && name.contains(part))
                 };
-                tests.iter().any(is_one)
+                packages.iter().all(has_one)
             }
         };
         if !matches {

@@ -158,7 +158,9 @@ fn words_of_programs_are_judged_by_where_they_lead() {
         let (decision, text) = line.split_once(' ').unwrap();
         wanted.push((decision, line));
         let input = json!({"command": command(text)});
-        lines.push(json!({"rules": rules, "mode": mode, "cwd": "/w", "input": input}));
+        // A folder is one that is there; what is named from the root is judged by its name.
+        let cwd = if text.ends_with(" .") { world.work() } else { "/w".into() };
+        lines.push(json!({"rules": rules, "mode": mode, "cwd": cwd, "input": input}));
     }
     let answers = batch(&world, &lines);
     let wrong = wanted.iter().zip(&answers).filter(|((wanted, _), got)| got["decision"] != *wanted);
