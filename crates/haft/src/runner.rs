@@ -95,7 +95,7 @@ impl Runner {
                 exit::hide(&base::known_secrets());
                 let (text, is_seen) = (error.render(), std::io::stderr().is_terminal());
                 let text = if is_seen { text.ansi().to_string() } else { text.to_string() };
-                exit::say_view(text.trim_end());
+                exit::say_as_it_is(text.trim_end());
                 if arguments::want_json(&arguments) {
                     // A pipe that is closed has nobody to tell.
                     drop(print::misused(&error.render().to_string()));

@@ -89,6 +89,11 @@ pub fn say(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "{}", clean(&hidden(text))));
 }
 
+/// Writes a text that is safe already, in any colours, to standard error.
+pub fn say_as_it_is(text: &str) {
+    drop(writeln!(std::io::stderr().lock(), "{}", hidden(text)));
+}
+
 /// Writes a line with the colours of a view to standard error.
 pub fn say_view(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "{}", colours_only(&hidden(text))));

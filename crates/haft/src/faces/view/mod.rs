@@ -401,7 +401,7 @@ impl View {
         }
         // Where it is all that there is to see, the text has them.
         if outcome.detail.is_some() || outcome.status != Status::Done {
-            text.push_str(&self.notes(&outcome.notes));
+            text.push_str(&self.notes(&unsaid(outcome)));
         }
         self.terminal.status = None;
         text
@@ -524,6 +524,13 @@ const fn inside(width: u16) -> Room {
         width => width - INDENT,
     };
     Room { width, lines: Some(FOLD), partial: false }
+}
+
+/// The notes of an outcome that its text, where that is shown whole, does not hold.
+fn unsaid(outcome: &Outcome) -> Vec<String> {
+    let is_whole = outcome.status == Status::Failed && outcome.detail.is_none();
+    let text = if is_whole { outcome.joined_text() } else { String::new() };
+    outcome.notes.iter().filter(|note| !text.contains(*note)).cloned().collect()
 }
 
 /// What was said, as it was typed.

@@ -285,5 +285,6 @@ fn a_call_that_was_wrong_shows_none() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(!ran.both_outputs().contains(VARIABLE), "{ran:?}");
         assert!(ran.err.contains("{{secret:DEPLOY_TOKEN}}"), "{ran:?}");
+        assert!(!ran.err.contains(['\u{1b}', '\u{241b}']), "{ran:?}");
     }
 }
