@@ -16,7 +16,7 @@ mod wires;
 #[path = "../../crates/haft-mcp/src/lines.rs"]
 #[allow(dead_code, reason = "a target needs a part of it")]
 mod lines;
-#[path = "../../crates/haft-tool/src/repair/mod.rs"]
+#[path = "../../crates/haft-tool/src/tool/repair/mod.rs"]
 #[allow(dead_code, reason = "a target needs a part of it")]
 mod repair;
 #[path = "../../crates/haft-mcp/src/scan.rs"]
