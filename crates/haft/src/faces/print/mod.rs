@@ -14,7 +14,7 @@ use haft_tool::Job;
 use haft_types::{Body, Event, Level, Part, Stop, TurnEnd, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use self::{
     lines::{Denied, Lines},
@@ -285,19 +285,19 @@ struct Limit {
     /// Seconds that it may take.
     most: Option<u64>,
     at: Option<Instant>,
-    /// Whether it was told to end.
-    is_over: bool,
+    /// When it was told to end; none where it was not.
+    over: Option<Instant>,
 }
 
 impl Limit {
     fn new(most: Option<u64>) -> Self {
         let at = most.and_then(|most| Instant::now().checked_add(Duration::from_secs(most)));
-        Self { most, at, is_over: false }
+        Self { most, at, over: None }
     }
 
     async fn passed(&self) {
         match self.at {
-            Some(at) => tokio::time::sleep_until(at).await,
+            Some(at) => sleep_until(at).await,
             None => std::future::pending().await,
         }
     }
@@ -305,7 +305,7 @@ impl Limit {
     /// Waits until nobody is waited for any more who reads what the run says.
     async fn given_up(&self, stop: &mut agent::Signals) {
         let late = async {
-            if !self.is_over {
+            if self.over.is_none() {
                 self.passed().await;
             }
             tokio::time::sleep(LAST).await;
@@ -326,22 +326,28 @@ async fn follow(
 ) -> Ending {
     let mut timed_out = false;
     loop {
-        let is_full = out.is_full();
+        let (is_full, last) = (out.is_full(), limit.over.unwrap_or_else(Instant::now) + LAST);
         let next = async {
             out.ready().await?;
             Ok::<_, Failure>(feed.next().await)
         };
         let event = tokio::select! {
             event = next => Some(event?),
-            _ = stop.received() => None,
-            () = limit.passed(), if !limit.is_over => {
+            _ = stop.received() => {
+                // Told again where nobody reads: then nobody is waited for.
+                if limit.over.is_some() && is_full {
+                    return Err(unread());
+                }
+                None
+            }
+            () = limit.passed(), if limit.over.is_none() => {
                 timed_out = true;
                 None
             }
-            () = tokio::time::sleep(LAST), if limit.is_over && is_full => return Err(unread()),
+            () = sleep_until(last), if limit.over.is_some() && is_full => return Err(unread()),
         };
         let Some(event) = event else {
-            limit.is_over = true;
+            limit.over.get_or_insert_with(Instant::now);
             handle.send(Input::Interrupt);
             continue;
         };
