@@ -58,7 +58,8 @@ fn size(body: &Body) -> usize {
     match body {
         Body::CallOutput { text, .. } => text.len(),
         Body::CallPart { json, .. } => json.len(),
-        Body::CallProgress { .. } => 4 << 10,
+        // Nominal: each is replaced by the next of its kind.
+        Body::CallProgress { .. } | Body::Queue { .. } => 4 << 10,
         _ => 0,
     }
 }
@@ -84,6 +85,7 @@ fn merge(early: &Event, late: &Event) -> Merge {
         ) if a == b => from == to,
         (Body::CallProgress { call: a, .. }, Body::CallProgress { call: b, .. }) if a == b => true,
         (Body::CallPart { index: a, .. }, Body::CallPart { index: b, .. }) => a == b,
+        (Body::Queue { .. }, Body::Queue { .. }) => true,
         (Body::CallOutput { call: a, .. }, Body::CallProgress { call: b, .. })
         | (Body::CallProgress { call: a, .. }, Body::CallOutput { call: b, .. })
             if a == b =>
@@ -119,7 +121,7 @@ impl Waiting {
             return;
         }
         let more = size(&event.body);
-        let replaces = matches!(event.body, Body::CallProgress { .. });
+        let replaces = matches!(event.body, Body::CallProgress { .. } | Body::Queue { .. });
         if self.bytes + more > BYTES && !replaces {
             self.lost += 1;
             return;

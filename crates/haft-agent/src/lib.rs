@@ -1,5 +1,7 @@
 //! The agent: a pure state machine, the driver that acts for it, and the pinned system prompt.
 //!
+//! A front end sends a [`Command`] through a [`Control`] and reads the events of a [`Feed`].
+//!
 //! [`Machine`] decides, [`Agent`] carries out. The agent streams answers and runs calls through the
 //! tool layer. It emits every event through the [`Bus`], whose durable part is the session's log.
 //!
@@ -11,6 +13,7 @@ mod agent;
 mod answer;
 mod bus;
 mod calls;
+mod command;
 mod context;
 mod early_calls;
 mod feed;
@@ -19,11 +22,18 @@ mod prompt;
 mod text_calls;
 
 pub use self::{
-    agent::{Agent, AgentConfig, Handle, Limits, Pinned, PromptSaid, Repin, TalkHooks, unsent},
+    agent::{
+        Agent, AgentConfig, AgentSender, Agents, Handle, Limits, Pinned, PromptSaid, Repin,
+        TalkHooks, unsent,
+    },
     bus::{Bus, Clock},
+    command::{
+        COMMANDS, Command, CommandError, CommandSpec, Commands, Control, Done, UndoRequest,
+        WhenBusy,
+    },
     context::{Context, context_files},
     feed::Feed,
-    machine::{Action, Input, Machine, QueuedMessage, When},
+    machine::{Action, Input, Machine, QueuedMessage},
     prompt::{
         ContextFile, Listed, Moves, Prompt, Section, Surroundings, assemble, same_but_date, system,
     },

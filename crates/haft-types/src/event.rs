@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Answerer, CallId, Detail, From, Hash, HostPath, Outcome, Part, Plan, Question, QuestionId,
-    Receipt, Reply, Stop, Text, Usage,
+    Answerer, CallId, Detail, From, Hash, HostPath, Mode, Outcome, Part, Plan, Question,
+    QuestionId, Receipt, Reply, Stop, Text, Usage,
 };
 
 /// Version of the event format that this code writes.
@@ -157,6 +157,28 @@ pub enum TurnEnd {
     },
 }
 
+/// When a message that comes while an agent works reaches its model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// With the next request: once every call of the running answer has its result.
+    #[default]
+    Steer,
+    /// As a turn of its own, after this one.
+    FollowUp,
+}
+
+/// A message of a person that waits until its agent takes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Queued {
+    /// Its number among those of its agent, from 1; no number comes twice.
+    pub id: u64,
+    /// When its agent takes it.
+    pub when: When,
+    /// The content of the message.
+    pub parts: Vec<Part>,
+}
+
 /// The content of an event. Durable bodies are in the log; the others are passing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -235,6 +257,22 @@ pub enum Body {
     Unsent {
         /// The content of the messages.
         parts: Vec<Part>,
+    },
+    /// Passing: the messages of a person that wait for the agent of the event, oldest first for each
+    /// [`When`]. Replaces what waited before.
+    Queue {
+        /// The messages.
+        waiting: Vec<Queued>,
+    },
+    /// A person changed how much is asked.
+    Mode {
+        /// The mode from now on.
+        mode: Mode,
+        /// Whether changes of files need no question for the rest of the session.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        edits: bool,
+        /// The front end that set it.
+        by: String,
     },
     /// A turn is over; everything before it is synced. haft is idle unless messages wait.
     TurnEnded {
@@ -375,7 +413,13 @@ pub enum Body {
 impl Body {
     /// Reports whether the log stores it.
     pub const fn is_durable(&self) -> bool {
-        !matches!(self, Self::CallPart { .. } | Self::CallOutput { .. } | Self::CallProgress { .. })
+        !matches!(
+            self,
+            Self::CallPart { .. }
+                | Self::CallOutput { .. }
+                | Self::CallProgress { .. }
+                | Self::Queue { .. }
+        )
     }
 }
 

@@ -33,8 +33,8 @@ pub use crate::{
     },
     effect::{Access, Effect, Follow, Place, Plan, Target},
     event::{
-        AgentPath, Body, BreakCause, Event, EventId, JobEnd, Level, Stream, TurnEnd, TurnId,
-        VERSION,
+        AgentPath, Body, BreakCause, Event, EventId, JobEnd, Level, Queued, Stream, TurnEnd,
+        TurnId, VERSION, When,
     },
     evicted::{EVICTED_FILE, Evicted},
     hash::{Hash, HashParseError},

@@ -7,11 +7,11 @@ use std::sync::{Arc, Weak};
 
 use futures::future::{BoxFuture, join_all};
 use haft::{AgentBuilder, Core};
-use haft_agent::{Input, When};
+use haft_agent::Input;
 use haft_tool::{Cx, Tool};
 use haft_types::{
     Access, AgentPath, Body, Env, Mode, Outcome, Part, Place, Plan, Target, ToolError, ToolSpec,
-    TurnEnd,
+    TurnEnd, When,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -19,7 +19,9 @@ pub use self::{
         agent::AgentBuilder,
         base::Base,
         problem::{Problem, Problems},
-        session::{Core, Extensions, MakeService, Resumed, SessionBuilder, SessionChoice},
+        session::{
+            Core, Extensions, MakeService, Resumed, SessionBuilder, SessionChoice, StartFrontEnd,
+        },
     },
     cli::{Common, exit::Failure},
     runner::Runner,

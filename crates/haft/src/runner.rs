@@ -22,6 +22,7 @@ use std::{
 };
 
 use clap::{Args as _, FromArgMatches as _, Parser as _};
+use haft_agent::Control;
 use haft_tool::Tool;
 
 use crate::{
@@ -66,6 +67,18 @@ impl Runner {
         make: impl Fn(Weak<Core>) -> Arc<T> + Send + Sync + 'static,
     ) -> Self {
         self.extensions.service(make);
+        self
+    }
+
+    /// Adds a front end of this name, beside the one that the flags choose. `start` gets its control
+    /// once the main agent is there, on the runtime of the program, and does not block.
+    #[must_use]
+    pub fn front_end(
+        mut self,
+        name: &str,
+        start: impl Fn(Control) + Send + Sync + 'static,
+    ) -> Self {
+        self.extensions.front_ends.push((name.to_owned(), Arc::new(start)));
         self
     }
 

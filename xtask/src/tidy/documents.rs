@@ -99,7 +99,7 @@ fn paragraphs(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Files that are named are there, and so are the tests named behind them: `PATH::NAME`.
+/// Files that are named are there, and so are the functions named behind them: `PATH::NAME`.
 fn names(file: &File, tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in prose(file) {
@@ -132,7 +132,9 @@ fn wrong_name(name: &str, tree: &Tree) -> Option<String> {
         return Some(format!("there is no {path}"));
     }
     let item = item?;
-    let holds = |file: &File| file.path == path && file.text.contains(&format!("fn {item}("));
+    let begins = [format!("fn {item}("), format!("fn {item}<")];
+    let holds =
+        |file: &File| file.path == path && begins.iter().any(|begin| file.text.contains(begin));
     (!tree.files.iter().any(holds)).then(|| format!("{path} has no function {item}"))
 }
 

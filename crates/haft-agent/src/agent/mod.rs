@@ -5,6 +5,7 @@
 //! Work that does not report in time is aborted, so the machine always comes to rest. The model is
 //! asked only once the log holds the whole request.
 
+mod handle;
 mod queue;
 mod repin;
 mod talk_hooks;
@@ -12,7 +13,7 @@ mod talk_hooks;
 use std::{
     collections::VecDeque,
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -23,15 +24,17 @@ use haft_tool::{Dispatcher, Events as _, Jobs, RecordError};
 use haft_types::{
     Body, BreakCause, CallId, From, Level, Message, Part, Stop, ToolUse, TurnEnd, TurnId, Usage,
 };
-use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
+    handle::{AgentSender, Agents, Handle},
     queue::unsent,
     repin::Repin,
     talk_hooks::{PromptSaid, TalkHooks},
 };
 use self::{
+    handle::{Inputs, Load},
     repin::Pending,
     talk_hooks::{Waiting, finished},
 };
@@ -117,43 +120,6 @@ pub struct AgentConfig {
     pub hooks: Option<Arc<dyn TalkHooks>>,
 }
 
-/// A handle to a running agent. Dropping it ends the agent once it is idle.
-pub struct Handle {
-    inputs: mpsc::UnboundedSender<Input>,
-    pending: Pending,
-    closing: CancellationToken,
-    task: JoinHandle<()>,
-}
-
-impl Handle {
-    /// Sends an input to the agent; false when the agent has ended.
-    pub fn send(&self, input: Input) -> bool {
-        self.inputs.send(input).is_ok()
-    }
-
-    /// Changes model, tools or prompt, right before the next request; of several changes before one
-    /// request the last counts. False when the agent is gone.
-    pub fn repin(&self, repin: Repin) -> bool {
-        self.pending.put(repin);
-        !self.inputs.is_closed()
-    }
-
-    /// Another sender of inputs to the same agent.
-    pub fn sender(&self) -> mpsc::UnboundedSender<Input> {
-        self.inputs.clone()
-    }
-
-    /// Interrupts running work and returns once the agent has come to rest.
-    pub async fn close(self) {
-        drop(self.inputs.send(Input::Interrupt));
-        // Other senders may be there: they are told that nobody listens any more.
-        self.closing.cancel();
-        drop(self.inputs);
-        // A driver that broke down has told so on the bus.
-        drop(self.task.await);
-    }
-}
-
 /// An answer that streams in.
 struct Streaming {
     answer: Answer,
@@ -179,6 +145,7 @@ pub struct Agent {
     closing: CancellationToken,
     /// What changes before the next request.
     pending: Pending,
+    load: Arc<Load>,
     answer: Option<Streaming>,
     batches: mpsc::UnboundedSender<Batch>,
     /// Why words of this turn could not be kept; nothing is asked without them.
@@ -187,6 +154,8 @@ pub struct Agent {
     unheard: Vec<QueuedMessage>,
     /// Lines of the person that wait, as the log has them.
     queued: Vec<String>,
+    /// Numbers of the messages that wait, as front ends know them.
+    shown_queue: Vec<u64>,
     /// What is waited for from hooks.
     waiting: Option<Waiting>,
     /// How often hooks let this turn go on.
@@ -203,6 +172,7 @@ impl Agent {
     pub fn start(mut setup: AgentConfig) -> Handle {
         let (inputs, received) = mpsc::unbounded_channel();
         let (batches, waiting) = mpsc::unbounded_channel();
+        let (withdrawals, withdrawn) = mpsc::unbounded_channel();
         let (done, ended) = mpsc::unbounded_channel();
         let runner = CallRunner { bus: setup.bus.clone(), most: setup.concurrency.max(1), done };
         tokio::spawn(runner.run(waiting));
@@ -210,6 +180,7 @@ impl Agent {
         let fold = Arc::new(Mutex::new(std::mem::take(&mut setup.fold)));
         setup.bus.follow(&fold);
         let (closing, pending) = (CancellationToken::new(), Pending::default());
+        let load = Arc::<Load>::default();
         let queued = setup.dispatcher.conversation.value(queue::QUEUE);
         let agent = Self {
             machine: Machine::default(),
@@ -222,11 +193,13 @@ impl Agent {
             abandon: CancellationToken::new(),
             closing: closing.clone(),
             pending: pending.clone(),
+            load: load.clone(),
             answer: None,
             batches,
             unsaid: None,
             unheard: Vec::new(),
             queued: Self::queued_before(queued),
+            shown_queue: Vec::new(),
             waiting: None,
             continued: 0,
             limited: false,
@@ -236,15 +209,12 @@ impl Agent {
             fold,
             setup,
         };
-        Handle { inputs, pending, closing, task: tokio::spawn(agent.guarded(received, ended)) }
+        let task = tokio::spawn(agent.guarded((received, withdrawn), ended));
+        Handle::new(AgentSender { inputs, pending, withdrawals, load }, closing, task)
     }
 
     /// Runs, and tells when that breaks down: a front end must not wait for ever.
-    async fn guarded(
-        self,
-        inputs: mpsc::UnboundedReceiver<Input>,
-        ended: mpsc::UnboundedReceiver<CallId>,
-    ) {
+    async fn guarded(self, inputs: Inputs, ended: mpsc::UnboundedReceiver<CallId>) {
         let (bus, agent) = (self.setup.bus.clone(), self.setup.dispatcher.agent.clone());
         let fold = self.fold.clone();
         let Err(panic) = AssertUnwindSafe(self.run(inputs, ended)).catch_unwind().await else {
@@ -263,7 +233,7 @@ impl Agent {
 
     async fn run(
         mut self,
-        mut inputs: mpsc::UnboundedReceiver<Input>,
+        (mut inputs, mut withdrawals): Inputs,
         mut ended: mpsc::UnboundedReceiver<CallId>,
     ) {
         let mut listening = true;
@@ -276,10 +246,16 @@ impl Agent {
                     listening = input.is_some();
                     // Whoever closes does not wait for words that came behind the interrupt.
                     let last = self.closing.is_cancelled().then_some(Input::Interrupt);
+                    let is_sent = input.is_some();
                     if let Some(input) = input.or(last) {
                         self.step(input).await;
                     }
+                    if is_sent {
+                        self.load.unheard.fetch_sub(1, Ordering::AcqRel);
+                    }
                 }
+                // Behind the inputs: what was sent before it can be withdrawn by it.
+                Some(wanted) = withdrawals.recv() => self.withdraw(wanted),
                 () = self.closing.cancelled(), if !inputs.is_closed() => inputs.close(),
                 Some(id) = ended.recv() => self.step(Input::CallDone { id }).await,
                 came = finished(&mut self.waiting) => self.came(came).await,
@@ -317,7 +293,11 @@ impl Agent {
     async fn step(&mut self, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
-            for action in self.machine.step(input) {
+            let actions = self.machine.step(input);
+            if !self.machine.is_idle() {
+                self.load.is_busy.store(true, Ordering::Release);
+            }
+            for action in actions {
                 inputs.extend(self.act(action).await);
             }
         }
@@ -376,6 +356,8 @@ impl Agent {
         if let Err(error) = self.setup.bus.sync().await {
             self.setup.bus.broadcast(&self.setup.dispatcher.agent, self.turn, notice(&error));
         }
+        // Before the event: who sees that may ask.
+        self.load.is_busy.store(!self.machine.is_idle(), Ordering::Release);
         self.emit_or_tell(Body::TurnEnded { end, usage: self.usage });
     }
 

@@ -7,14 +7,20 @@
 use haft_types::{Body, Event, From, Part};
 use serde_json::{Value, json};
 
-use super::{Agent, text_of};
+use super::{Agent, handle::Withdrawal, text_of};
 
 /// Key of the state that holds the lines, in their order.
 pub(super) const QUEUE: &str = "agent.queue";
 
 impl Agent {
-    /// Logs the lines that wait, where they are others than those in the log.
+    /// Logs the lines that wait and shows them, where they are others than before.
     pub(super) fn keep_queue(&mut self) {
+        let waiting = self.machine.waiting();
+        let ids: Vec<u64> = waiting.iter().map(|queued| queued.id).collect();
+        if ids != self.shown_queue {
+            self.shown_queue = ids;
+            self.emit_or_tell(Body::Queue { waiting });
+        }
         // What came back to the person when the turn ended stays in the log until the next one begins.
         if self.machine.is_idle() {
             return;
@@ -30,6 +36,18 @@ impl Agent {
         // What cannot be kept is in memory all the same; the next request tells of the log.
         drop(self.emit(Body::State { key: QUEUE.into(), value }));
         self.queued = lines;
+    }
+
+    /// Takes messages out of the queue, for who asked for that.
+    pub(super) fn withdraw(&mut self, wanted: Withdrawal) {
+        let taken = self.machine.withdraw(wanted.id);
+        self.keep_queue();
+        // Who does not wait any more gets them by the event.
+        if let Err(taken) = wanted.answer.send(taken) {
+            for queued in taken {
+                self.give_back(&queued.parts);
+            }
+        }
     }
 
     /// The lines that a log has which were not said.

@@ -8,20 +8,12 @@
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
-use haft_types::{CallId, From, Outcome, Part, QuestionId, Reply, Status, Stop, ToolUse, TurnEnd};
+use haft_types::{
+    CallId, From, Outcome, Part, QuestionId, Queued, Reply, Status, Stop, ToolUse, TurnEnd, When,
+};
 
 /// How often in a row a provider may pause its answer before the turn ends.
 const PAUSES: u32 = 16;
-
-/// When a message that comes while the agent works reaches the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum When {
-    /// With the next request: once every call of the running answer has its result.
-    #[default]
-    Steer,
-    /// As a turn of its own, after this one.
-    FollowUp,
-}
 
 /// A message that waits to be added to the conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,6 +122,20 @@ struct Slot {
     done: bool,
 }
 
+/// A message in the queue, with its number.
+#[derive(Clone, Debug, PartialEq)]
+struct Waiting {
+    id: u64,
+    words: QueuedMessage,
+}
+
+impl Waiting {
+    /// Whether a person said it, and may withdraw it.
+    fn is_persons(&self) -> bool {
+        matches!(self.words.from, From::Person | From::Steer)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     Idle,
@@ -159,8 +165,10 @@ pub struct Machine {
     waiting: usize,
     /// Notices for which nobody is asked: they go along with the next request.
     notes: VecDeque<QueuedMessage>,
-    steer: VecDeque<QueuedMessage>,
-    later: VecDeque<QueuedMessage>,
+    steer: VecDeque<Waiting>,
+    later: VecDeque<Waiting>,
+    /// How many messages have waited so far.
+    queued: u64,
     limit: Option<String>,
     /// How often the answer was paused since anything else came.
     pauses: u32,
@@ -177,6 +185,7 @@ impl Default for Machine {
             notes: VecDeque::new(),
             steer: VecDeque::new(),
             later: VecDeque::new(),
+            queued: 0,
             limit: None,
             pauses: 0,
         }
@@ -217,18 +226,50 @@ impl Machine {
     /// The queued messages, for the front end: those for the next request, then those for later
     /// turns.
     pub fn queued(&self) -> impl Iterator<Item = &QueuedMessage> {
-        self.notes.iter().chain(&self.steer).chain(&self.later)
+        let waiting = self.steer.iter().chain(&self.later).map(|waiting| &waiting.words);
+        self.notes.iter().chain(waiting)
+    }
+
+    /// What a person said that waits: for the next request, then for later turns.
+    pub fn waiting(&self) -> Vec<Queued> {
+        let of = |queue: &VecDeque<Waiting>, when| -> Vec<Queued> {
+            let mine = queue.iter().filter(|waiting| waiting.is_persons());
+            mine.map(|Waiting { id, words }| Queued { id: *id, when, parts: words.parts.clone() })
+                .collect()
+        };
+        let mut all = of(&self.steer, When::Steer);
+        all.extend(of(&self.later, When::FollowUp));
+        all
+    }
+
+    /// Takes a message of a person out of the queue, or all of them, oldest first. Gives none where
+    /// it does not wait any more.
+    pub fn withdraw(&mut self, id: Option<u64>) -> Vec<Queued> {
+        let mut taken = self.waiting();
+        taken.retain(|queued| id.is_none_or(|id| id == queued.id));
+        let is_taken = |waiting: &Waiting| taken.iter().any(|queued| queued.id == waiting.id);
+        self.steer.retain(|waiting| !is_taken(waiting));
+        self.later.retain(|waiting| !is_taken(waiting));
+        taken.sort_by_key(|queued| queued.id);
+        taken
+    }
+
+    fn number(&mut self, words: QueuedMessage) -> Waiting {
+        self.queued += 1;
+        Waiting { id: self.queued, words }
     }
 
     fn said(&mut self, when: When, parts: Vec<Part>) -> Vec<Action> {
         match (&self.state, when) {
             (State::Idle, _) => self.begin(QueuedMessage { from: From::Person, parts }),
             (State::Stopping { .. }, _) | (_, When::FollowUp) => {
-                self.later.push_back(QueuedMessage { from: From::Person, parts });
+                let waiting = self.number(QueuedMessage { from: From::Person, parts });
+                self.later.push_back(waiting);
                 Vec::new()
             }
             (_, When::Steer) => {
-                self.steer.push_back(QueuedMessage { from: From::Steer, parts });
+                let waiting = self.number(QueuedMessage { from: From::Steer, parts });
+                self.steer.push_back(waiting);
                 Vec::new()
             }
         }
@@ -238,14 +279,19 @@ impl Machine {
         if self.state == State::Idle && wake {
             return self.begin(words);
         }
-        let queue = if wake { &mut self.steer } else { &mut self.notes };
-        queue.push_back(words);
+        if wake {
+            let waiting = self.number(words);
+            self.steer.push_back(waiting);
+        } else {
+            self.notes.push_back(words);
+        }
         Vec::new()
     }
 
     /// What waits for the next request, in the order in which it is said.
     fn words(&mut self) -> impl Iterator<Item = Action> {
-        self.notes.drain(..).chain(self.steer.drain(..)).map(Action::Say)
+        let steer = self.steer.drain(..).map(|waiting| waiting.words);
+        self.notes.drain(..).chain(steer).map(Action::Say)
     }
 
     fn begin(&mut self, words: QueuedMessage) -> Vec<Action> {
@@ -455,14 +501,14 @@ impl Machine {
         self.state = State::Idle;
         if !matches!(end, TurnEnd::Done { .. }) {
             // Steering was meant for the turn that is no more: the person decides about it.
-            let mine = |words: &QueuedMessage| words.from == From::Steer;
-            let (back, keep): (VecDeque<_>, VecDeque<_>) = self.steer.drain(..).partition(mine);
+            let (back, keep): (VecDeque<_>, VecDeque<_>) =
+                self.steer.drain(..).partition(Waiting::is_persons);
             self.steer = keep;
-            actions.extend(back.into_iter().map(|words| Action::GiveBack(words.parts)));
+            actions.extend(back.into_iter().map(|waiting| Action::GiveBack(waiting.words.parts)));
         }
         actions.push(Action::TurnEnded(end));
-        if let Some(words) = self.later.pop_front() {
-            actions.extend(self.begin(words));
+        if let Some(waiting) = self.later.pop_front() {
+            actions.extend(self.begin(waiting.words));
         }
         actions
     }
@@ -476,7 +522,7 @@ impl Machine {
             State::Stopping { answer, .. } => *answer,
         };
         let mut actions: Vec<Action> =
-            self.later.drain(..).map(|words| Action::GiveBack(words.parts)).collect();
+            self.later.drain(..).map(|waiting| Action::GiveBack(waiting.words.parts)).collect();
         let end = match &before {
             // Told once already: everything is being cancelled.
             State::Stopping { end: TurnEnd::Interrupted, .. } => return actions,

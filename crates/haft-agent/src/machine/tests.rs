@@ -149,3 +149,28 @@ fn nothing_starts_beside_a_call_that_cannot_be_read() {
     assert!(machine.step(Input::CallDone { id: call(1).id }).is_empty());
     assert_eq!(machine.step(Input::CallDone { id: call(2).id }), [Action::Ask]);
 }
+
+#[test]
+fn a_message_that_waits_is_taken_out_of_the_queue_once() {
+    let mut machine = Machine::default();
+    let say = |text: &str, when| Input::User { when, parts: vec![Part::text(text)] };
+    let texts =
+        |taken: Vec<Queued>| taken.into_iter().flat_map(|one| one.parts).collect::<Vec<_>>();
+    machine.step(say("begin", When::Steer));
+    for (text, when) in [("a", When::FollowUp), ("b", When::Steer), ("c", When::FollowUp)] {
+        assert_eq!(machine.step(say(text, when)), []);
+    }
+    let words = QueuedMessage { from: From::Haft, parts: vec![Part::text("of haft")] };
+    machine.step(Input::Notice { words, wake: true });
+    let ids: Vec<u64> = machine.waiting().iter().map(|queued| queued.id).collect();
+    assert_eq!(
+        ids,
+        [2, 1, 3],
+        "those for the next request come first, and haft's own are no one's"
+    );
+    assert_eq!(texts(machine.withdraw(Some(3))), [Part::text("c")]);
+    assert_eq!(machine.withdraw(Some(3)), []);
+    assert_eq!(machine.withdraw(Some(4)), [], "nobody takes back what haft says");
+    assert_eq!(texts(machine.withdraw(None)), [Part::text("a"), Part::text("b")]);
+    assert!(machine.waiting().is_empty() && machine.is_steered());
+}

@@ -1,12 +1,12 @@
 //! Turns that go well: order, early starts, words, limits, questions, the pinned prefix, resume.
 
-use haft_agent::{Agent, Input, Limits, When};
+use haft_agent::{Agent, Input, Limits};
 use haft_llm::{Delta, LlmError, ScriptProvider};
 use haft_policy::Mode;
 use haft_session::{Fold, Store, conversation};
 use haft_types::{
     AgentPath, Answerer, Body, CallId, EventId, From, Message, Part, QuestionId, Reply, Status,
-    Stop, TurnEnd, TurnId,
+    Stop, TurnEnd, TurnId, When,
 };
 use serde_json::json;
 

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use haft_agent::{Action, Input, Machine, QueuedMessage, When};
-use haft_types::{CallId, From, Part, QuestionId, Reply, Stop, ToolUse, TurnEnd};
+use haft_agent::{Action, Input, Machine, QueuedMessage};
+use haft_types::{CallId, From, Part, QuestionId, Reply, Stop, ToolUse, TurnEnd, When};
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
 /// One choice of chance; what it means depends on what is possible then.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
-use haft_agent::{Agent, AgentConfig, Bus, Feed, Handle, Input, Limits, Pinned, When};
+use haft_agent::{Agent, AgentConfig, Bus, Feed, Handle, Input, Limits, Pinned};
 use haft_host::{Memory, Outs};
 use haft_llm::{
     Answer, Blobs, Delta, Encoded, LlmError, Provider, Request, Target as Model, Wire as _,
@@ -22,7 +22,7 @@ use haft_tool::{
 };
 use haft_types::{
     Access, AgentPath, Body, BreakCause, CallId, Env, Event, HostPath, Message, OnInterrupt,
-    Outcome, Place, Plan, Status, Stop, Style, Target, ToolError, ToolSpec, TurnEnd, Usage,
+    Outcome, Place, Plan, Status, Stop, Style, Target, ToolError, ToolSpec, TurnEnd, Usage, When,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -44,6 +44,11 @@ pub fn hide_in(secrets: &Secrets, body: &mut Body) {
                 learning.part(part);
             }
         }
+        Body::Queue { waiting } => {
+            for part in waiting.iter_mut().flat_map(|queued| &mut queued.parts) {
+                learning.part(part);
+            }
+        }
         Body::AnswerPart { part, .. } => known.part(part),
         Body::CallPart { json, .. } => known.text(json),
         Body::CallOutput { text, .. } => known.text(text),

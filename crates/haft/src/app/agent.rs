@@ -118,7 +118,9 @@ impl AgentBuilder {
     pub async fn start(self) -> Result<(Handle, Vec<Problem>), Failure> {
         let config = self.config().await?;
         let problems = self.core.base.problems.take();
-        Ok((Agent::start(config), problems))
+        let handle = Agent::start(config);
+        self.core.agents.add(self.path, &handle.sender());
+        Ok((handle, problems))
     }
 
     /// What changes about an agent that runs already, for [`Handle::repin`].
@@ -252,10 +254,10 @@ pub fn main_agent(core: &Arc<Core>, start: &Start) -> AgentBuilder {
     builder
 }
 
-/// How the notice of a changed mode begins. The change itself was shown when it was made.
-pub const MODE_SET: &str = "The person set the mode to ";
+/// How the message about a changed mode begins.
+const MODE_SET: &str = "The person set the mode to ";
 /// What the model is told about mode plan.
-pub const PLAN: &str = "Mode plan is on: read and search as you like, and present a plan of what you would do. \
+const PLAN: &str = "Mode plan is on: read and search as you like, and present a plan of what you would do. \
                         Changes of files, and commands that do more than look, are denied until the person sets \
                         another mode; do not try them.";
 /// What it is told once that is over.
@@ -326,15 +328,6 @@ fn notice(core: &Core, level: Level, text: String) {
     if core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
         core.bus.broadcast(&main, NO_TURN, body);
     }
-}
-
-/// Reports at once to the person and the log what haft changed. The model is told with the next
-/// message.
-pub fn announce(core: &Core, handle: &Handle, text: &str) {
-    notice(core, Level::Info, text.to_owned());
-    let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
-    // An agent that is gone has told so.
-    handle.send(Input::Notice { words, wake: false });
 }
 
 /// The instruction files of the project, as far as the rules let them be read.

@@ -12,7 +12,7 @@ use haft_types::{Hash, Part, Place, Status};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::problem::Problem;
+use super::{problem::Problem, session::Core};
 use crate::plain::sentence;
 
 /// Most paths of one prompt.
@@ -44,6 +44,18 @@ pub fn named(text: &str, place: &Place) -> Vec<NamedPath> {
         }
     }
     all
+}
+
+/// The paths that the texts of a message name.
+pub fn all_named(parts: &[Part], core: &Core) -> Vec<NamedPath> {
+    let texts: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    named(&texts.join("\n"), &core.dispatcher.place)
 }
 
 fn found(word: &str, place: &Place) -> Option<NamedPath> {
@@ -105,10 +117,11 @@ pub async fn attached(
 /// The prompt with the content that its typed texts name, and a problem for each path that could
 /// not be attached.
 pub async fn with_attached(
-    dispatcher: &Arc<Dispatcher>,
+    core: &Core,
     typed: &[&str],
     mut parts: Vec<Part>,
 ) -> (Vec<Part>, Vec<Problem>) {
+    let dispatcher = &core.dispatcher;
     let (stop, mut problems) = (CancellationToken::new(), Vec::new());
     for text in typed {
         for one in attached(dispatcher, &named(text, &dispatcher.place), &stop).await {
@@ -120,7 +133,7 @@ pub async fn with_attached(
 }
 
 /// Why something was not attached; none where it was.
-fn refused(part: &Part) -> Option<&str> {
+pub fn refused(part: &Part) -> Option<&str> {
     let Part::Text { text } = part else { return None };
     let body = text.split_once('\n')?.1;
     body.starts_with(REFUSED).then(|| body.rsplit_once("\n</").map_or(body, |(body, _)| body))

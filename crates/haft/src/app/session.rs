@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use haft_agent::{Bus, Pinned};
+use haft_agent::{Agents, Bus, Control, Pinned};
 use haft_config::{Layer, RuleCase};
 use haft_host::Outs;
 use haft_policy::{Grants, Mode};
@@ -24,7 +24,8 @@ use haft_tool::{
 };
 use haft_tools::Shells;
 use haft_types::{
-    AgentPath, Body, CallId, Env, Event, EventId, Level, Outcome, Part, QuestionId, ToolUse, TurnId,
+    AgentPath, Body, CallId, Env, Event, EventId, Level, Outcome, Part, QuestionId, ToolSpec,
+    ToolUse, TurnId,
 };
 use serde_json::Value;
 
@@ -79,6 +80,8 @@ pub struct Core {
     pub base: Base,
     /// The session's events.
     pub bus: Bus,
+    /// The agents that run in it.
+    pub agents: Agents,
     /// Runs calls through the pipeline.
     pub dispatcher: Arc<Dispatcher>,
     /// The sources that the tools are assembled from, for other agents and models.
@@ -121,6 +124,9 @@ impl Resumed {
 /// Adds a service to a session.
 pub type MakeService = Arc<dyn Fn(&Arc<Core>) + Send + Sync>;
 
+/// Starts a front end, which does not block.
+pub type StartFrontEnd = Arc<dyn Fn(Control) + Send + Sync>;
+
 /// What a program adds to haft.
 #[derive(Clone, Default)]
 pub struct Extensions {
@@ -128,6 +134,8 @@ pub struct Extensions {
     pub tools: Vec<Arc<dyn AnyTool>>,
     /// Functions that add services of its own.
     pub services: Vec<MakeService>,
+    /// Front ends of its own, each with its name, beside the one that the flags choose.
+    pub front_ends: Vec<(String, StartFrontEnd)>,
 }
 
 impl Extensions {
@@ -186,7 +194,7 @@ impl SessionBuilder<'_> {
         // Nothing is left of a run that ends before anything can be asked.
         let bus = if which.is_new() { Bus::lazy(log, now) } else { Bus::new(log, now) };
         *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
-        let past = Past::of(&events, bus.leaf());
+        let mut past = Past::of(&events, bus.leaf());
         let resumed = Resumed::of(&events, bus.leaf());
         let before = jobs::Past::of(&events, bus.leaf());
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
@@ -198,7 +206,7 @@ impl SessionBuilder<'_> {
         let registry = base.registry(common, &env, &extensions.tools).await?;
         let dispatcher = Arc::new(Dispatcher {
             session,
-            conversation: Arc::new(Conversation::resumed(past.values)),
+            conversation: Arc::new(Conversation::resumed(std::mem::take(&mut past.values))),
             tools: Arc::new(registry.assemble(&env)),
             pipeline: Arc::new(standard(&stages(&base, hooks.as_ref()))),
             place: base.place.clone(),
@@ -210,12 +218,12 @@ impl SessionBuilder<'_> {
         let mut open = past.fold.unanswered();
         let followed = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&followed);
-        let Past { pinned, answered, .. } = past;
-        let fold = past.fold;
+        let Past { pinned, answered, fold, .. } = past;
         let told_plan = agent::tells_plan(fold.final_messages());
         let mut core = Core {
             base,
             bus,
+            agents: Agents::default(),
             dispatcher,
             registry,
             env,
@@ -329,6 +337,11 @@ impl Core {
         }
         self.bus.close();
         stopped
+    }
+
+    /// The tools of the main agent.
+    pub fn specs(&self) -> &[Arc<ToolSpec>] {
+        self.dispatcher.tools.specs()
     }
 
     /// The session's id.

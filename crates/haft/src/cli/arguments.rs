@@ -85,7 +85,7 @@ pub fn no_command(word: &str) -> Option<String> {
 }
 
 /// The name that was probably meant by a word; none where none is near.
-fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A long word is no slip of a short one, and costs time.
     let len = word.chars().count();
     let near = names.filter(|name| name.len().abs_diff(len) <= 2 && len <= 40);

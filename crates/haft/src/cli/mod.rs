@@ -8,7 +8,10 @@ pub(crate) mod stdin;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use haft_agent::UndoRequest;
 use haft_types::{Effort, Mode};
+
+pub(crate) use self::arguments::nearest;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -329,7 +332,7 @@ pub struct Doctor {
 }
 
 /// What undo and redo take alike, wherever they are typed.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Back {
     /// How many, the last ones first, or the id of one call, such as c12, or of a job, such as j1,
     /// for what changed while it ran; without it the last one, and of what was taken back all that
@@ -342,6 +345,12 @@ pub struct Back {
     /// Count turns instead of calls, or take the whole turn of CALL
     #[arg(long)]
     pub turn: bool,
+}
+
+impl From<Back> for UndoRequest {
+    fn from(Back { which, force, turn }: Back) -> Self {
+        Self { which, turn, force }
+    }
 }
 
 /// Where undo and redo work, and how they tell it.

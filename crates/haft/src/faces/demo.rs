@@ -6,20 +6,21 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use haft_agent::{Input, When};
+use haft_agent::Command;
 use haft_config::Environment;
-use haft_types::{Body, CallId, Event, Mode, Part, Status, TurnEnd};
+use haft_types::{AgentPath, Body, CallId, Event, Mode, Status, TurnEnd, When};
 
 use super::view::{Style, View};
 use crate::{
     app::{
-        agent::{self, AgentBuilder},
+        agent,
         base::Base,
         problem::Problems,
         session::{Core, Extensions, SessionBuilder, SessionChoice},
+        slash::message,
     },
     cli::{
-        Common, Demo, DemoProject,
+        Common, Demo, DemoProject, Start,
         exit::{Ending, Failure, print_view, println},
     },
 };
@@ -71,7 +72,7 @@ pub async fn run(arguments: &Demo) -> Ending {
     .await?;
     println("A scratch project, a scripted model, and the real tools. No key, no network.")?;
     let style = Style { root: Some(core.base.place.cwd.clone()), ..plain };
-    let seen = watch(&core, View::new(style)).await?;
+    let (seen, core) = watch(core, View::new(style)).await?;
     super::close(&core).await;
     println("")?;
     match seen.verdict() {
@@ -100,18 +101,23 @@ fn make(project: &Path, variation: DemoProject) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the turn and shows it.
-async fn watch(core: &Arc<Core>, view: View) -> Result<Observed, Failure> {
-    let mut view = view.with(core.dispatcher.tools.specs());
-    let mut feed = core.bus.subscribe();
-    let handle = super::started(core, AgentBuilder::main(core)).await?;
-    handle.send(Input::User { when: When::Steer, parts: vec![Part::text(TASK)] });
+/// Runs the turn and shows it. Gives the session back, which is still open.
+async fn watch(core: Arc<Core>, view: View) -> Result<(Observed, Arc<Core>), Failure> {
+    let mut view = view.with(core.specs());
+    // As a run without a terminal: nobody waits for an answer of a model.
+    let start = Start { print: Some(TASK.to_owned()), ..Start::default() };
+    let mut live = super::live(core, &start, "demo", &Extensions::default()).await?;
+    drop(live.control.send(message(TASK, When::Steer)));
     let mut signals = agent::Signals::new()?;
     let mut seen = Observed::default();
     loop {
         let event = tokio::select! {
-            event = feed.next() => event,
-            _ = signals.received() => { handle.send(Input::Interrupt); continue }
+            event = live.feed.next() => event,
+            _ = signals.received() => {
+                // The turn ends with an event.
+                drop(live.control.send(Command::Interrupt { agent: AgentPath::default() }));
+                continue;
+            }
         };
         let Some(event) = event else { break };
         seen.take(&event);
@@ -122,8 +128,8 @@ async fn watch(core: &Arc<Core>, view: View) -> Result<Observed, Failure> {
             break;
         }
     }
-    handle.close().await;
-    Ok(seen)
+    let (core, _) = live.stop().await;
+    Ok((seen, core))
 }
 
 impl Observed {

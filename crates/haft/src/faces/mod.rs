@@ -15,17 +15,15 @@ pub(crate) mod why;
 
 use std::{path::Path, sync::Arc};
 
-use haft_agent::Handle;
-
 use crate::{
     app::{
-        agent::AgentBuilder,
         base::Base,
+        live::LiveSession,
         problem::{Problem, Problems},
-        session::{Core, SessionBuilder},
+        session::{Core, Extensions, SessionBuilder},
     },
     cli::{
-        Common,
+        Common, Start,
         exit::{self, Failure, say},
     },
     plain::safe,
@@ -72,13 +70,21 @@ pub(crate) async fn open(builder: SessionBuilder<'_>) -> Result<Arc<Core>, Failu
     opened(&problems, builder.open().await)
 }
 
-/// Starts an agent, and says what is wrong with it.
-pub(crate) async fn started(core: &Core, builder: AgentBuilder) -> Result<Handle, Failure> {
-    let started = Box::pin(builder.start()).await.map(|(handle, found)| {
-        core.base.problems.extend(found);
-        handle
-    });
-    built(&core.base.problems, started)
+/// Starts the main agent of a session for the front end of this name, and says what is wrong with
+/// it.
+pub(crate) async fn live(
+    core: Arc<Core>,
+    start: &Start,
+    name: &str,
+    extensions: &Extensions,
+) -> Result<LiveSession, Failure> {
+    let problems = core.base.problems.clone();
+    let started =
+        Box::pin(LiveSession::start(core, start, name, extensions)).await.map(|(live, found)| {
+            problems.extend(found);
+            live
+        });
+    built(&problems, started)
 }
 
 /// Ends a session; gives what that stopped, in words.

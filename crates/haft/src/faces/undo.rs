@@ -34,12 +34,12 @@ use crate::{
 
 /// Undoes changes.
 pub async fn undo(arguments: &Undo) -> Ending {
-    run(&UndoSelection::of(&arguments.back, false)?, &arguments.from).await
+    run(&UndoSelection::of(&arguments.back.clone().into(), false)?, &arguments.from).await
 }
 
 /// Redoes changes.
 pub async fn redo(arguments: &Redo) -> Ending {
-    run(&UndoSelection::of(&arguments.back, true)?, &arguments.from).await
+    run(&UndoSelection::of(&arguments.back.clone().into(), true)?, &arguments.from).await
 }
 
 async fn run(wanted: &UndoSelection, from: &Elsewhere) -> Ending {

@@ -11,6 +11,7 @@ pub(crate) mod select;
 
 use std::fmt::Write as _;
 
+use haft_agent::UndoRequest;
 use haft_session::{Changes, SessionId, Store, on_branch};
 use haft_types::{Event, EventId};
 
@@ -20,10 +21,7 @@ use self::{
 };
 use crate::{
     app::{problem::Problems, session::Core},
-    cli::{
-        LineCommand,
-        exit::{Ending, Failure},
-    },
+    cli::exit::{Ending, Failure},
 };
 
 pub use self::retained::kept;
@@ -54,20 +52,29 @@ pub(crate) fn events(
 
 /// Undoes or redoes changes of the running session; returns the text to show. Only for when no turn
 /// runs: its message to the model stands between two turns.
-pub async fn in_session(core: &Core, asked: &LineCommand) -> String {
+///
+/// # Errors
+/// What could not be done, as text to show.
+pub async fn in_session(core: &Core, asked: &UndoRequest, redo: bool) -> Result<String, String> {
     let mut text = String::new();
-    if let Err(failure) = in_session_telling(core, asked, &mut text).await {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "! {failure}");
+    match in_session_telling(core, asked, redo, &mut text).await {
+        Ok(()) => Ok(text),
+        Err(failure) => {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "! {failure}");
+            Err(text.trim_start_matches("! ").to_owned())
+        }
     }
-    text
 }
 
-async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String) -> Ending {
-    let (wanted, command) = match asked {
-        LineCommand::Undo(back) => (UndoSelection::of(back, false)?, "/undo"),
-        LineCommand::Redo(back) => (UndoSelection::of(back, true)?, "/redo"),
-    };
+async fn in_session_telling(
+    core: &Core,
+    asked: &UndoRequest,
+    redo: bool,
+    text: &mut String,
+) -> Ending {
+    let wanted = UndoSelection::of(asked, redo)?;
+    let command = if redo { "/redo" } else { "/undo" };
     let session = &core.dispatcher.session;
     session.finished().await;
     let store = core.base.store()?;

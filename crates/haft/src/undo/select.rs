@@ -5,14 +5,12 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
+use haft_agent::UndoRequest;
 use haft_session::{Change, Changes, TakenBack};
 use haft_types::{CallId, Hash, HostPath, Receipt, TurnId};
 
 use super::report::left;
-use crate::{
-    app::session::NO_TURN,
-    cli::{Back, exit::Failure},
-};
+use crate::{app::session::NO_TURN, cli::exit::Failure};
 
 /// How many changes an error names.
 const NAMED: usize = 10;
@@ -31,7 +29,7 @@ pub struct UndoSelection {
 
 impl UndoSelection {
     /// The selection that the arguments ask for; `redo` for redo instead of undo.
-    pub fn of(asked: &Back, redo: bool) -> Result<Self, Failure> {
+    pub fn of(asked: &UndoRequest, redo: bool) -> Result<Self, Failure> {
         let which = UndoScope::of(asked.which.as_deref())?;
         Ok(Self { which, turn: asked.turn, redo, force: asked.force })
     }

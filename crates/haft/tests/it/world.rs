@@ -315,6 +315,11 @@ pub fn all_calls_ended(events: &[Event]) {
     assert_eq!(started, ended);
 }
 
+/// A program of `examples`.
+pub fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_haft")).with_file_name("examples").join(name)
+}
+
 /// Starts a command, gives it its input and waits for its end.
 pub fn finish(mut command: Command, input: &Input<'_>) -> Ran {
     match input {

@@ -74,7 +74,7 @@ impl Stage for Ask {
                     }
                 }
                 (_, "edits", _) => {
-                    call.cx.session().set_permissions(|judge| judge.grants.edits = true);
+                    allow_edits(&call, &by);
                 }
                 (_, "session" | "always", _) => remember(&call, &judge),
                 _ => {}
@@ -83,6 +83,19 @@ impl Stage for Ask {
         }
         .boxed()
     }
+}
+
+/// Allows changes of files for the rest of the session, and shows that to everyone.
+fn allow_edits(call: &Call, by: &Answerer) {
+    let session = call.cx.session();
+    session.set_permissions(|judge| judge.grants.edits = true);
+    let by = match by {
+        Answerer::Person(face) => face.clone(),
+        Answerer::Nobody | Answerer::Cancelled => String::new(),
+    };
+    let body = Body::Mode { mode: session.permissions().mode, edits: true, by };
+    // A log that cannot be written fails the call itself.
+    drop(call.cx.emit(body));
 }
 
 /// The rules that would be kept for good; none where nothing keeps them, or a line of the question could

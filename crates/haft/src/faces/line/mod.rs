@@ -6,9 +6,9 @@
 //! is stopped. Over a pipe the next line is taken only when the agent is idle or asks, so a script
 //! is read in its order.
 
+mod commands;
 mod draft;
 mod keys;
-mod outbox;
 mod questions;
 mod screen;
 mod single_question;
@@ -20,16 +20,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haft_agent::{Feed, Handle, Input, When};
+use haft_agent::{Command, Control, Feed};
 use haft_session::SessionId;
-use haft_types::{Body, BreakCause, Choice, Event, Part, Question};
+use haft_types::{Body, Choice, Event, Question, When};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 pub use self::single_question::answer_questions;
 use self::{
+    commands::Sends,
     draft::{Decoder, Draft, Press},
     keys::{Keys, Pause, Pauses, Typed},
-    outbox::{Done, Outbox},
     questions::{More, QUIET, choice},
     screen::Screen,
     status::Status,
@@ -41,56 +41,44 @@ use super::{
 };
 use crate::{
     app::{
-        agent::{self, SignalAction},
+        agent,
         base::ago,
         problem::Problems,
         session::{Core, Extensions},
+        slash::is_command,
     },
     cli::{
-        LineCommand, Start,
+        Start,
         exit::{Ending, print},
     },
-    undo,
 };
 
 /// How often the sign of life is shown anew.
 const TICK: Duration = Duration::from_secs(1);
 
-const HELP: &str = "\
-Type a message and press Enter. While haft is at work, a line is passed on at the next step.
-  /later TEXT   say it after this turn
-  /mode [MODE]  show or change how much is asked
-  /model [NAME] show or change the model from the next request on; an effort may follow
-  /undo [N]     take back the last change of files, or the last N; or one call's, as /undo c12
-  /redo [N]     make again what was taken back; both take --force, and /undo takes --turn
-  !COMMAND      run a command yourself; the model is told what it gave
-  @PATH         in a message: what the file, image or folder holds goes along
-  /help         this
-  /quit         end (also Ctrl-D)
-A question is answered by one key, once `key:` stands there, or by a line: y, yes, or how an
-answer begins. Any other line is no, with it as the reason; Ctrl-D is no.
-There `?` shows all of what it is about, and `w` says why it is asked, as `haft why` does.
-Ctrl-C stops what runs, and gives lines back that were not sent; at the prompt it ends haft.
-";
-
-/// Lines that are commands also where a question is open.
-const LINE_COMMANDS: [&str; 8] =
-    ["/quit", "/exit", "/help", "/mode", "/model", "/undo", "/redo", "/later"];
+/// Where the turn of the main agent stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    None,
+    /// One begins with what was said.
+    Expected,
+    Runs,
+}
 
 /// Where the talk stands.
 struct LineMode {
     core: Arc<Core>,
-    start: Start,
-    /// The model of the next request.
-    model: String,
-    handle: Handle,
-    outbox: Outbox,
+    control: Control,
+    /// Commands that are not done.
+    sends: Sends,
     view: View,
     keys: Keys,
     screen: Screen,
     decoder: Decoder,
     draft: Draft,
-    busy: bool,
+    turn: Turn,
+    /// Whether changes of files are allowed for the session.
+    edits: bool,
     status: Status,
     questions: VecDeque<Question>,
     /// The answers that the first of them has as it is shown.
@@ -113,32 +101,30 @@ pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
     let problems = Problems::default();
     let opened = agent::open(start, true, extensions, &problems).await;
     let core = super::opened(&problems, opened)?;
-    core.dispatcher.session.questions.set_somebody(true);
-    let mut feed = core.bus.subscribe();
     let style =
         Style { root: Some(core.base.place.cwd.clone()), ..Style::plain(&core.base.environment) };
     let dumb = core.base.environment.dumb;
     let mut keys = Keys::new(dumb);
     let screen = Screen::new(keys.is_terminal(), dumb, &style);
-    let view = View::new(style).with(core.dispatcher.tools.specs()).of_session(core.session_id());
-    let handle = super::started(&core, agent::main_agent(&core, start)).await?;
-    agent::begin_talk(&core, start, &handle).await;
+    let view = View::new(style).with(core.specs()).of_session(core.session_id());
+    let mut live = super::live(core, start, "line", extensions).await?;
+    // Carried out before all that follows.
+    drop(live.control.send(Command::Attend { there: true }));
+    live.begin(start).await;
     let pauses = Pauses::new()?;
     keys.take();
     let typed = keys.read();
-    let dispatcher = core.dispatcher.clone();
     let mut talk = LineMode {
-        start: start.clone(),
-        model: core.base.loaded.settings.model.name.clone().unwrap_or_default(),
-        core,
-        outbox: Outbox::new(dispatcher, &handle),
-        handle,
+        core: live.core.clone(),
+        control: live.control.clone(),
+        sends: Sends::default(),
         view,
         keys,
         screen,
         decoder: Decoder::default(),
         draft: Draft::default(),
-        busy: false,
+        turn: Turn::None,
+        edits: false,
         status: Status::default(),
         questions: VecDeque::new(),
         offered: Vec::new(),
@@ -152,13 +138,13 @@ pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
     talk.greet()?;
     talk.go_on_from_before()?;
     if let Some(prompt) = start.prompt.clone().filter(|prompt| prompt != "-") {
-        talk.say(prompt, When::Steer);
+        talk.say(&prompt, When::Steer);
     }
-    let ending = talk.run(&mut feed, typed, pauses).await;
+    let ending = talk.run(&mut live.feed, typed, pauses).await;
     talk.keys.restore();
-    let spoke = talk.core.resumed.is_some() || talk.outbox.is_used();
-    let LineMode { core, handle, .. } = talk;
-    handle.close().await;
+    let spoke = talk.core.resumed.is_some() || talk.sends.are_used();
+    drop(talk);
+    let (core, _) = live.stop().await;
     agent::end_talk(&core, "prompt_input_exit").await;
     let stopped = super::close(&core).await;
     say_stopped(&stopped);
@@ -170,12 +156,6 @@ pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
 fn farewell(id: &str) -> String {
     let short = SessionId::parse(id).map(|id| id.short().to_owned());
     format!("\nGo on with: haft -c (or: haft -r {})\n", short.as_deref().unwrap_or(id))
-}
-
-/// Whether a line is a command also where a question is open.
-fn is_command(line: &str) -> bool {
-    let first = line.split_whitespace().next();
-    first.is_some_and(|first| LINE_COMMANDS.contains(&first))
 }
 
 impl LineMode {
@@ -223,25 +203,34 @@ impl LineMode {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         self.prompt()?;
         while !self.ended || self.at_work() {
-            let listening = !self.ended
-                && (self.keys.is_terminal() || !self.at_work() || !self.questions.is_empty());
+            let listening =
+                !self.ended && (self.keys.is_terminal() || !self.at_work() || self.is_asked());
             let due = tokio::time::Instant::from_std(self.stirred + QUIET);
             tokio::select! {
+                // What was sent is answered before what came of it is shown, and that before what
+                // is typed next.
+                biased;
+                done = self.sends.next() => self.done(done)?,
+                wish = signals.pressed() => self.signal(wish)?,
+                pause = pauses.next() => self.pause(pause)?,
                 event = feed.next() => match event {
                     Some(event) => self.event(&event)?,
                     None => break,
                 },
-                typed = typed.recv(), if listening => self.typed(typed).await?,
+                () = self.control.ended(), if !self.ended => self.ended = true,
+                typed = typed.recv(), if listening => self.typed(typed)?,
                 () = tokio::time::sleep_until(due), if self.waits() => self.ask_key()?,
-                done = self.outbox.done(), if self.outbox.is_open() => self.arrived(done)?,
                 _ = ticks.tick(), if self.at_work() => self.show_status()?,
-                wish = signals.pressed() => self.signal(wish)?,
-                pause = pauses.next() => self.pause(pause)?,
             }
         }
         let rest = self.view.finish().unwrap_or_default();
         self.screen.show(&rest)?;
         self.screen.end_line()
+    }
+
+    /// Whether a line from a pipe answers a question.
+    fn is_asked(&self) -> bool {
+        !self.questions.is_empty() && !self.sends.has_query()
     }
 
     /// Shows the line that is typed, or that one can be typed.
@@ -255,8 +244,7 @@ impl LineMode {
         if self.at_work() {
             return Ok(());
         }
-        let edits = self.core.dispatcher.permissions().grants.edits;
-        self.screen.prompt(if edits { "edits " } else { "" })
+        self.screen.prompt(if self.edits { "edits " } else { "" })
     }
 
     /// Shows what haft has to say, and the unfinished line behind it.
@@ -282,7 +270,9 @@ impl LineMode {
         self.view.fit(self.screen.width());
         // Also words that waited for their turn begin one.
         let is_main = event.agent.is_main();
-        self.busy |= is_main && matches!(event.body, Body::User { .. });
+        if is_main && matches!(event.body, Body::User { .. }) {
+            self.turn = Turn::Runs;
+        }
         self.status.event(event, Instant::now());
         match &event.body {
             // What was typed at the prompt is on the screen already.
@@ -290,7 +280,12 @@ impl LineMode {
             Body::Unsent { parts } if self.keys.is_terminal() => return self.take_back(parts),
             // Who asked for it is answered in more words.
             Body::Undone { .. } => return Ok(()),
-            Body::Notice { text, .. } if text.starts_with(agent::MODE_SET) => return Ok(()),
+            Body::Mode { edits, by, .. } => {
+                self.edits = *edits;
+                if by == self.control.name() {
+                    return Ok(());
+                }
+            }
             Body::Asked { question } => {
                 self.questions.push_back(question.clone());
                 if self.questions.len() == 1 {
@@ -304,7 +299,7 @@ impl LineMode {
                     return self.settled();
                 }
             }
-            Body::TurnEnded { .. } if is_main => self.busy = false,
+            Body::TurnEnded { .. } if is_main => self.turn = Turn::None,
             _ => {}
         }
         if let Some(text) = self.view.event(event) {
@@ -318,23 +313,23 @@ impl LineMode {
         }
     }
 
-    async fn typed(&mut self, typed: Option<Typed>) -> Ending {
+    fn typed(&mut self, typed: Option<Typed>) -> Ending {
         match typed {
-            Some(Typed::Bytes(bytes, at)) => self.bytes(&bytes, at).await?,
+            Some(Typed::Bytes(bytes, at)) => self.bytes(&bytes, at)?,
             Some(Typed::Line(line)) if self.questions.is_empty() || is_command(&line) => {
-                self.line(&line).await?;
+                self.line(&line)?;
             }
-            Some(Typed::Line(line)) => self.answer_line(&line, Instant::now()).await?,
+            Some(Typed::Line(line)) => self.answer_line(&line, Instant::now())?,
             None => {
                 self.ended = true;
-                // Nobody can answer any extensions, which the log is to say too.
-                self.core.dispatcher.session.questions.set_somebody(false);
+                // Nobody can answer any more, which the log is to say too.
+                self.send(Command::Attend { there: false });
             }
         }
         Ok(())
     }
 
-    async fn bytes(&mut self, bytes: &[u8], at: Instant) -> Ending {
+    fn bytes(&mut self, bytes: &[u8], at: Instant) -> Ending {
         let presses = self.decoder.decode(bytes);
         if presses.is_empty() {
             return Ok(());
@@ -349,7 +344,7 @@ impl LineMode {
                 return self.choose(&choice, None);
             }
             if let Some(extensions) = More::of(key) {
-                return self.more(extensions).await;
+                return self.more(extensions);
             }
         }
         let mut behind = String::new();
@@ -363,7 +358,7 @@ impl LineMode {
             }
             self.screen.echo(&std::mem::take(&mut behind), &self.draft)?;
             match press {
-                Press::Enter => self.enter(at).await?,
+                Press::Enter => self.enter(at)?,
                 Press::End => self.no_more()?,
                 // An empty line that stays empty.
                 Press::Erase if fresh => {}
@@ -374,7 +369,7 @@ impl LineMode {
     }
 
     /// The line is done.
-    async fn enter(&mut self, at: Instant) -> Ending {
+    fn enter(&mut self, at: Instant) -> Ending {
         let text = self.draft.take();
         if !text.is_empty() {
             self.screen.end_line()?;
@@ -382,8 +377,8 @@ impl LineMode {
         let trimmed = text.trim();
         match self.questions.front() {
             Some(_) if trimmed.is_empty() => Ok(()),
-            Some(_) if !is_command(trimmed) => self.answer_line(trimmed, at).await,
-            _ => self.line(trimmed).await,
+            Some(_) if !is_command(trimmed) => self.answer_line(trimmed, at),
+            _ => self.line(trimmed),
         }
     }
 
@@ -400,154 +395,9 @@ impl LineMode {
         }
         if self.draft.is_empty() {
             self.ended = true;
-            self.core.dispatcher.session.questions.set_somebody(false);
+            self.send(Command::Attend { there: false });
         }
         Ok(())
-    }
-
-    async fn line(&mut self, line: &str) -> Ending {
-        let text = line.trim();
-        if text.contains('\n') {
-            // Several lines are a paste, and no command.
-            self.say(text.to_owned(), When::Steer);
-            return self.prompt();
-        }
-        let (command, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        match command {
-            "" => {}
-            // What a file or a pipe says is never run for being typed.
-            _ if text.starts_with('!') && self.keys.is_terminal() => self.run_typed(&text[1..])?,
-            "/quit" | "/exit" => {
-                self.ended = true;
-                self.handle.send(Input::Interrupt);
-            }
-            "/help" => self.show(HELP)?,
-            "/mode" => self.mode(rest.trim())?,
-            "/model" => self.model(rest.trim()).await?,
-            "/undo" | "/redo" => self.go_back(text).await?,
-            "/later" if !rest.is_empty() => self.say(rest.to_owned(), When::FollowUp),
-            _ if command.starts_with('/') && !command[1..].contains('/') => {
-                self.show(&format!("! there is no command {command}: /help lists them\n"))?;
-            }
-            _ => self.say(text.to_owned(), When::Steer),
-        }
-        self.prompt()
-    }
-
-    /// Runs a command of the person.
-    fn run_typed(&mut self, command: &str) -> Ending {
-        let command = command.trim();
-        if command.is_empty() {
-            return self.show("! a command is missing behind the !\n");
-        }
-        self.outbox.run(command.to_owned());
-        Ok(())
-    }
-
-    fn mode(&self, name: &str) -> Ending {
-        let session = &self.core.dispatcher.session;
-        if name.is_empty() {
-            return print(&format!("mode {}\n", session.permissions().mode));
-        }
-        match name.parse() {
-            Ok(mode) => {
-                session.set_permissions(|judge| (judge.mode, judge.grants.edits) = (mode, false));
-                agent::announce(&self.core, &self.handle, &agent::mode_set(mode));
-                print(&format!("mode {mode}\n"))
-            }
-            Err(error) => print(&format!("! {error}\n")),
-        }
-    }
-
-    /// Shows the model, or changes it from the next request on; one that cannot be used changes nothing.
-    async fn model(&mut self, words: &str) -> Ending {
-        let (name, effort) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
-        if name.is_empty() {
-            return print(&format!("model {}\n", view::safe(&self.model)));
-        }
-        let effort = match effort.trim() {
-            "" => None,
-            effort => match effort.parse() {
-                Ok(effort) => Some(effort),
-                Err(error) => return print(&format!("! {error}\n")),
-            },
-        };
-        let mut builder = agent::main_agent(&self.core, &self.start);
-        (builder.model, builder.effort) = (Some(name.to_owned()), effort);
-        let repin = match Box::pin(builder.repin(BreakCause::Model)).await {
-            Ok(repin) => repin,
-            Err(failure) => {
-                let why = view::sentence(&failure.to_string());
-                let why = why.trim_end_matches('.');
-                return print(&format!(
-                    "! {why}; the model is still {}\n",
-                    view::safe(&self.model)
-                ));
-            }
-        };
-        if !self.handle.repin(repin) {
-            return print("! the agent is gone: start haft again\n");
-        }
-        name.clone_into(&mut self.model);
-        print(&format!("model {}, from the next request on\n", view::safe(name)))
-    }
-
-    /// Takes changes back, or makes them again.
-    async fn go_back(&mut self, line: &str) -> Ending {
-        let text = match LineCommand::read(line) {
-            // What the model is told of it would stand in the middle of its turn.
-            Ok(_) if self.busy => "! haft is at work: stop it with Ctrl-C first\n".to_owned(),
-            Ok(asked) => undo::in_session(&self.core, &asked).await,
-            Err(text) => text,
-        };
-        self.view.fit(self.screen.width());
-        self.show(&self.view.broken(&text))
-    }
-
-    fn say(&mut self, text: String, when: When) {
-        if let Some((text, when)) = self.outbox.say(text, when) {
-            self.busy = true;
-            self.handle.send(Input::User { when, parts: vec![Part::text(text)] });
-        }
-    }
-
-    /// Whether something runs that Ctrl-C stops.
-    fn at_work(&self) -> bool {
-        self.busy || self.outbox.is_open()
-    }
-
-    /// Something that was typed has arrived.
-    fn arrived(&mut self, done: Done) -> Ending {
-        match done {
-            Done::Said => {
-                self.busy = true;
-                Ok(())
-            }
-            Done::Ran => self.prompt(),
-            Done::Stopped(text) => self.take_back(&[Part::text(text)]),
-        }
-    }
-
-    fn signal(&mut self, wish: SignalAction) -> Ending {
-        self.handle.send(Input::Interrupt);
-        let at_work = self.at_work();
-        self.outbox.stop();
-        // What is typed while haft works stays, with the lines that come back.
-        let empty = if at_work { true } else { self.draft.take().is_empty() };
-        self.decoder = Decoder::default();
-        self.ended |= wish == SignalAction::End || (!at_work && empty);
-        self.screen.interrupted()?;
-        if at_work { Ok(()) } else { self.prompt() }
-    }
-
-    /// Puts lines that were not sent before what is typed.
-    fn take_back(&mut self, parts: &[Part]) -> Ending {
-        for part in parts {
-            if let Part::Text { text } = part {
-                self.draft.put_before(text);
-            }
-        }
-        self.screen.line(&self.draft.shown())
     }
 
     fn pause(&mut self, pause: Pause) -> Ending {

@@ -6,10 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use haft_agent::When;
+use haft_agent::Command;
 use haft_render::{Extent, exact};
-use haft_tool::Broker;
-use haft_types::{Choice, Question, Reply};
+use haft_types::{Choice, Reply, When};
 
 use super::{LineMode, keys::Keys};
 use crate::{cli::exit::Ending, faces::view::indent};
@@ -65,13 +64,9 @@ impl More {
     }
 }
 
-/// What `haft why` says about the call of a question that still waits.
-pub(super) async fn why(questions: &Broker, question: &Question) -> String {
-    let text = match questions.about(&question.id) {
-        Some((dispatcher, request)) => crate::app::explain::explained(&dispatcher, &request).await,
-        None => "the question is settled".to_owned(),
-    };
-    format!("\n{}\n", indent(&exact(&text), "  "))
+/// What `haft why` says about a call, as it is shown under its question.
+pub(super) fn explanation(text: &str) -> String {
+    format!("\n{}\n", indent(&exact(text), "  "))
 }
 
 impl LineMode {
@@ -123,14 +118,22 @@ impl LineMode {
     }
 
     /// Shows what a key asks for instead of an answer, and asks for one again.
-    pub(super) async fn more(&mut self, more: More) -> Ending {
+    pub(super) fn more(&mut self, more: More) -> Ending {
         let Some(question) = self.questions.front() else { return Ok(()) };
-        if more == More::All {
-            return self.ask_up_to(Extent::ALL);
+        match more {
+            More::All => self.ask_up_to(Extent::ALL),
+            More::Why => {
+                let question = question.id.clone();
+                self.send(Command::Explain { question });
+                Ok(())
+            }
         }
-        let text = why(&self.core.dispatcher.session.questions, question).await;
+    }
+
+    /// Shows why the open question is asked, and asks for a key again.
+    pub(super) fn explained(&mut self, text: &str) -> Ending {
         (self.stirred, self.asked) = (Instant::now(), None);
-        self.put(&text)
+        self.put(&explanation(text))
     }
 
     /// Asks for the key: from here on one counts.
@@ -155,12 +158,12 @@ impl LineMode {
     }
 
     /// A line that was sent at this moment: an answer where the question stood before the person.
-    pub(super) async fn answer_line(&mut self, line: &str, sent: Instant) -> Ending {
+    pub(super) fn answer_line(&mut self, line: &str, sent: Instant) -> Ending {
         let text = line.trim();
         if self.keys.is_terminal() && sent < self.put + QUIET {
             // It was on its way already. One that reads as an answer is none, and is no message either.
             if named(&self.offered, text).is_none() {
-                self.say(text.to_owned(), When::Steer);
+                self.say(text, When::Steer);
                 return Ok(());
             }
             let text = format!("! {text} was sent before the question could be read: once more\n");
@@ -170,7 +173,7 @@ impl LineMode {
         if let (Some(key), None) = (chars.next(), chars.next())
             && let Some(more) = More::of(key)
         {
-            return self.more(more).await;
+            return self.more(more);
         }
         match named(&self.offered, text).cloned() {
             Some(choice) => self.choose(&choice, None),
@@ -189,7 +192,7 @@ impl LineMode {
         if let Some(choice) = self.no() {
             return self.choose(&choice, Some(reason));
         }
-        self.say(reason.to_owned(), When::Steer);
+        self.say(reason, When::Steer);
         Ok(())
     }
 
@@ -209,7 +212,7 @@ impl LineMode {
         // Taken away now and not with its event: what is typed next is no answer to it.
         if let Some(question) = self.questions.pop_front() {
             let reply = Reply { text: reason.map(str::to_owned), ..Reply::pick(&choice.id) };
-            self.core.dispatcher.session.questions.reply(&question.id, reply, "line");
+            self.send(Command::Reply { question: question.id, reply });
         }
         self.settled()
     }

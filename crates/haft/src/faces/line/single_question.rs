@@ -16,7 +16,7 @@ use super::{
     questions::{self, More, QUIET},
 };
 use crate::{
-    app::session::Core,
+    app::{explain::explained, session::Core},
     cli::exit::{say, say_view},
     faces::view::{Style, View, safe},
 };
@@ -83,6 +83,15 @@ impl<'a> Asking<'a> {
         say_view(&text);
     }
 
+    /// What `haft why` says about the call.
+    async fn why(&self) -> String {
+        let text = match self.questions.about(&self.question.id) {
+            Some((dispatcher, request)) => explained(&dispatcher, &request).await,
+            None => "the question is settled".to_owned(),
+        };
+        questions::explanation(&text)
+    }
+
     /// Shows what a key asks for instead of an answer; false where it asks for nothing.
     async fn more(&mut self, key: char) -> bool {
         match More::of(key) {
@@ -90,7 +99,7 @@ impl<'a> Asking<'a> {
                 self.extent = Extent::ALL;
                 self.put();
             }
-            Some(More::Why) => say_view(&questions::why(self.questions, self.question).await),
+            Some(More::Why) => say_view(&self.why().await),
             None => return false,
         }
         true

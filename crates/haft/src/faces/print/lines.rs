@@ -314,9 +314,11 @@ impl Lines {
             Body::Notice { level, text } => Kind::Notice { level: *level, text },
             Body::Unsent { parts } => Kind::Unsent { parts: shown(parts) },
             Body::TurnEnded { end, usage } => Kind::TurnEnded { end, usage: *usage },
-            // The whole answer is a line of its own; nothing is taken back during a run. The others are
-            // what a session keeps for itself.
+            // The whole answer is a line of its own. Nothing is taken back during a run, nothing waits
+            // and no mode is set. The others are what a session keeps for itself.
             Body::AnswerEnded { .. }
+            | Body::Queue { .. }
+            | Body::Mode { .. }
             | Body::Undone { .. }
             | Body::Pinned { .. }
             | Body::CallProgress { .. }

@@ -9,9 +9,9 @@ mod out;
 
 use std::{sync::Arc, time::Duration};
 
-use haft_agent::{Feed, Handle, Input, When};
+use haft_agent::Command;
 use haft_tool::Job;
-use haft_types::{Body, Event, Level, Part, Stop, TurnEnd, Usage};
+use haft_types::{AgentPath, Body, Event, Level, Part, Stop, TurnEnd, Usage, When};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
@@ -25,6 +25,7 @@ use crate::{
     app::{
         agent, attachments,
         base::now,
+        live::LiveSession,
         problem::Problems,
         session::{Core, Extensions},
     },
@@ -98,33 +99,28 @@ async fn begin(
     (start, parts): (&Start, Vec<Part>),
     extensions: &Extensions,
     (told, result, out): (&mut Reported, &mut RunResult, &Out),
-) -> std::result::Result<Begun, Failure> {
+) -> std::result::Result<LiveSession, Failure> {
     let problems = Problems::default();
     let opened = agent::open(start, false, extensions, &problems).await;
     let core = faces::opened(&problems, opened)?;
     told.session = Some(core.session_id().to_owned());
-    let feed = core.bus.subscribe();
-    let handle = faces::started(&core, agent::main_agent(&core, start)).await?;
-    if let Some(first) = named(&core)? {
+    let live = faces::live(core, start, "print", extensions).await?;
+    let core = &live.core;
+    if let Some(first) = named(core)? {
         out.put(result.lines(&first, start.output)?);
     }
-    agent::begin_talk(&core, start, &handle).await;
+    live.begin(start).await;
     for line in core.resumed.iter().flat_map(|resumed| &resumed.unsent) {
         say(&format!("haft: typed before and not sent: {}", view::safe(line)));
     }
     let typed = [start.print.as_deref(), start.prompt.as_deref()];
     let typed: Vec<&str> = typed.into_iter().flatten().collect();
-    let (parts, refused) = attachments::with_attached(&core.dispatcher, &typed, parts).await;
+    let (parts, refused) = attachments::with_attached(core, &typed, parts).await;
     faces::say_problems(refused);
-    handle.send(Input::User { when: When::FollowUp, parts });
-    Ok(Begun { core, feed, handle })
-}
-
-/// A run whose prompt is sent.
-struct Begun {
-    core: Arc<Core>,
-    feed: Feed,
-    handle: Handle,
+    let (agent, when) = (AgentPath::default(), When::FollowUp);
+    let sent = live.control.send(Command::Say { agent, parts, when, attach: false }).await;
+    sent.map_err(|error| Failure::Failed(error.to_string()))?;
+    Ok(live)
 }
 
 async fn run_once(
@@ -135,21 +131,20 @@ async fn run_once(
     let start_time = now();
     let parts = prompt(start)?;
     let (mut stop, mut result) = (agent::Signals::new()?, RunResult::default());
-    let begun = tokio::select! {
+    let mut live = tokio::select! {
         begun = begin((start, parts), extensions, (&mut *told, &mut result, out)) => begun?,
         _ = stop.received() => {
             told.is_interrupted = true;
             return Err(Failure::Failed("interrupted before the prompt was sent".into()));
         }
     };
-    let Begun { core, mut feed, handle } = begun;
-    let most = start.max_time.or(core.base.loaded.settings.run.max_time);
+    let most = start.max_time.or(live.core.base.loaded.settings.run.max_time);
     let mut limit = Limit::new(most);
-    let mut verbose = start.verbose.then(|| Verbose::new(&core));
+    let mut verbose = start.verbose.then(|| Verbose::new(&live.core));
     let to = (start.output, &mut *out, verbose.as_mut());
-    let followed = follow(&mut result, (&mut feed, &handle, &mut stop), to, &mut limit).await;
+    let followed = follow(&mut result, (&mut live, &mut stop), to, &mut limit).await;
     // However it went: what runs is stopped, and the log is whole.
-    handle.close().await;
+    let (core, mut feed) = live.stop().await;
     tokio::select! {
         () = agent::end_talk(&core, "other") => {}
         // Its hooks are not waited for.
@@ -320,7 +315,7 @@ impl Limit {
 /// Takes events until the turn is over.
 async fn follow(
     result: &mut RunResult,
-    (feed, handle, stop): (&mut Feed, &Handle, &mut agent::Signals),
+    (live, stop): (&mut LiveSession, &mut agent::Signals),
     (output, out, mut verbose): (Output, &mut Out, Option<&mut Verbose>),
     limit: &mut Limit,
 ) -> Ending {
@@ -329,7 +324,7 @@ async fn follow(
         let (is_full, last) = (out.is_full(), limit.over.unwrap_or_else(Instant::now) + LAST);
         let next = async {
             out.ready().await?;
-            Ok::<_, Failure>(feed.next().await)
+            Ok::<_, Failure>(live.feed.next().await)
         };
         let event = tokio::select! {
             event = next => Some(event?),
@@ -348,7 +343,8 @@ async fn follow(
         };
         let Some(event) = event else {
             limit.over.get_or_insert_with(Instant::now);
-            handle.send(Input::Interrupt);
+            // The turn ends with an event; one that is gone has ended.
+            drop(live.control.send(Command::Interrupt { agent: AgentPath::default() }));
             continue;
         };
         let Some(event) = event else { break };
@@ -376,7 +372,7 @@ impl Verbose {
     fn new(core: &Core) -> Self {
         // Lines of a log: nothing is cut to a width.
         let style = Style { root: Some(core.base.place.cwd.clone()), ..Style::default() };
-        Self(View::new(style).with(core.dispatcher.tools.specs()).of_session(core.session_id()))
+        Self(View::new(style).with(core.specs()).of_session(core.session_id()))
     }
 
     fn event(&mut self, event: &Event) {

@@ -16,7 +16,7 @@ use haft_render::{
 };
 use haft_types::{
     Body, CallId, Choice, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Message,
-    Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
+    Mode, Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -161,7 +161,6 @@ impl View {
 
     fn main_event(&mut self, event: &Event) -> Option<String> {
         let text = match &event.body {
-            // The end of a job is told to people when it comes.
             Body::User { from: From::Haft | From::Job(_), .. } => return None,
             Body::User { parts, .. } => said(parts),
             Body::AnswerPart { index, part: Part::Text { text } } => {
@@ -208,6 +207,7 @@ impl View {
             Body::JobEnded { job, end, exit } => {
                 self.mark(Level::Info, &job_ended(job, *end, *exit))
             }
+            Body::Mode { mode, edits, by } => self.mark(Level::Info, &mode_set(*mode, *edits, by)),
             Body::Undone { calls, files, redo, .. } => self.undone(calls, files, *redo),
             Body::TurnEnded { end, usage } => self.turn_ended(end, *usage).unwrap_or_default(),
             _ => return None,
@@ -575,6 +575,13 @@ pub fn notices(bus: &Bus) -> JoinHandle<()> {
             }
         }
     })
+}
+
+/// The mode from now on, and who set it.
+fn mode_set(mode: Mode, edits: bool, by: &str) -> String {
+    let edits = if edits { "; changes of files are allowed for the session" } else { "" };
+    let by = if by.is_empty() { String::new() } else { format!(" ({})", safe(by)) };
+    format!("mode {mode}{edits}{by}")
 }
 
 /// How a job ended.

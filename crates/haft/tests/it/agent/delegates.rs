@@ -1,16 +1,10 @@
 //! Agents beside the main one, by the program of `examples/delegate.rs`, and two sessions in one process, by
 //! that of `examples/embed.rs`.
 
-use std::path::{Path, PathBuf};
-
 use haft_types::{Body, Event};
 use serde_json::{Value, json};
 
-use crate::world::{Input, Ran, World, finish};
-
-fn example(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_haft")).with_file_name("examples").join(name)
-}
+use crate::world::{Input, Ran, World, example, finish};
 
 /// A world whose main agent sends two others: one writes a file, one only may look.
 fn world() -> (World, String) {

@@ -1,6 +1,6 @@
 //! Questions in `--line`: what a person sees of them, and around them.
 
-use haft_types::{Body, Event, From, Level};
+use haft_types::{Body, Event, From, Mode};
 use serde_json::{Value, json};
 
 use super::terminal::Tmux;
@@ -116,10 +116,13 @@ fn a_mode_that_was_set_is_in_the_log_and_the_model_is_told() {
         let text = "The person set the mode to plan. Mode plan is on: read and search as you like";
         assert!(!bodies[0].contains(text) && bodies[1].contains(text), "{bodies:#?}");
         let told = world.events();
-        let set = notices(&told);
-        let ask = (Level::Info, "The person set the mode to ask.".to_owned());
-        assert!(set.len() == 2 && set[0].1.starts_with(text), "{set:?}");
-        assert_eq!(set[1], ask, "also without a further message");
+        let set = |event: &Event| match &event.body {
+            Body::Mode { mode, edits: false, by } if by == "line" => Some(*mode),
+            _ => None,
+        };
+        let set: Vec<Mode> = told.iter().filter_map(set).collect();
+        assert_eq!(set, [Mode::Plan, Mode::Ask], "also without a further message");
+        assert_eq!(notices(&told), [], "it is no notice");
         let said = |event: &Event| matches!(&event.body, Body::User { from: From::Haft, .. });
         assert_eq!(told.iter().filter(|event| said(event)).count(), 1);
     }

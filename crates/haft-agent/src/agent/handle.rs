@@ -1,0 +1,166 @@
+//! What others hold of a running agent: its owner a [`Handle`], senders of inputs an [`AgentSender`].
+//!
+//! **Invariant:** an agent that is gone is told by `false` or by none, and nothing waits for it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use haft_types::{AgentPath, Queued};
+use tokio::{
+    sync::{
+        mpsc::{UnboundedReceiver, UnboundedSender, WeakUnboundedSender},
+        oneshot,
+    },
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Repin, repin::Pending};
+use crate::Input;
+
+/// Messages that are to be taken out of the queue: one by its number, or all.
+pub(super) struct Withdrawal {
+    pub id: Option<u64>,
+    pub answer: oneshot::Sender<Vec<Queued>>,
+}
+
+/// What an agent receives.
+pub(super) type Inputs = (UnboundedReceiver<Input>, UnboundedReceiver<Withdrawal>);
+
+/// Whether an agent works, for who does not follow its events.
+#[derive(Default)]
+pub(super) struct Load {
+    /// Inputs that were sent and not taken.
+    pub unheard: AtomicUsize,
+    /// Whether a turn runs.
+    pub is_busy: AtomicBool,
+}
+
+/// Sends inputs to a running agent. While it is held, the agent does not end by itself.
+#[derive(Clone)]
+pub struct AgentSender {
+    pub(super) inputs: UnboundedSender<Input>,
+    pub(super) pending: Pending,
+    pub(super) withdrawals: UnboundedSender<Withdrawal>,
+    pub(super) load: Arc<Load>,
+}
+
+impl AgentSender {
+    /// Sends an input to the agent; false when the agent has ended.
+    pub fn send(&self, input: Input) -> bool {
+        self.load.unheard.fetch_add(1, Ordering::AcqRel);
+        self.inputs.send(input).is_ok()
+    }
+
+    /// Whether no turn runs, and none will for what was sent so far.
+    pub fn is_idle(&self) -> bool {
+        let Load { unheard, is_busy } = &*self.load;
+        let is_at_rest = unheard.load(Ordering::Acquire) == 0 && !is_busy.load(Ordering::Acquire);
+        is_at_rest || self.inputs.is_closed()
+    }
+
+    /// Changes model, tools or prompt, right before the next request; of several changes before one
+    /// request the last counts. False when the agent is gone.
+    pub fn repin(&self, repin: Repin) -> bool {
+        self.pending.put(repin);
+        !self.inputs.is_closed()
+    }
+
+    /// Takes a message that waits out of the queue, or all of them, oldest first. Nothing is taken
+    /// where none waits with this number. None when the agent is gone.
+    pub async fn withdraw(&self, id: Option<u64>) -> Option<Vec<Queued>> {
+        let (answer, answered) = oneshot::channel();
+        self.withdrawals.send(Withdrawal { id, answer }).ok()?;
+        answered.await.ok()
+    }
+}
+
+/// A handle to a running agent. Dropping it ends the agent once it is idle.
+pub struct Handle {
+    sender: AgentSender,
+    closing: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Handle {
+    pub(super) fn new(
+        sender: AgentSender,
+        closing: CancellationToken,
+        task: JoinHandle<()>,
+    ) -> Self {
+        Self { sender, closing, task }
+    }
+
+    /// As [`AgentSender::send`].
+    pub fn send(&self, input: Input) -> bool {
+        self.sender.send(input)
+    }
+
+    /// As [`AgentSender::repin`].
+    pub fn repin(&self, repin: Repin) -> bool {
+        self.sender.repin(repin)
+    }
+
+    /// A sender of inputs to this agent.
+    pub fn sender(&self) -> AgentSender {
+        self.sender.clone()
+    }
+
+    /// Interrupts running work and returns once the agent has come to rest.
+    pub async fn close(self) {
+        let Self { sender, closing, task } = self;
+        sender.send(Input::Interrupt);
+        // Other senders may be there: they are told that nobody listens any more.
+        closing.cancel();
+        drop(sender);
+        // A driver that broke down has told so on the bus.
+        drop(task.await);
+    }
+}
+
+/// The running agents of a session, by their paths. It keeps none of them alive.
+#[derive(Default)]
+pub struct Agents(Mutex<BTreeMap<AgentPath, WeakSender>>);
+
+struct WeakSender {
+    inputs: WeakUnboundedSender<Input>,
+    pending: Pending,
+    withdrawals: WeakUnboundedSender<Withdrawal>,
+    load: Arc<Load>,
+}
+
+impl WeakSender {
+    fn upgrade(&self) -> Option<AgentSender> {
+        let inputs = self.inputs.upgrade().filter(|inputs| !inputs.is_closed())?;
+        let withdrawals = self.withdrawals.upgrade()?;
+        let (pending, load) = (self.pending.clone(), self.load.clone());
+        Some(AgentSender { inputs, pending, withdrawals, load })
+    }
+}
+
+impl Agents {
+    /// Adds an agent; it takes the place of one with the same path.
+    pub fn add(&self, path: AgentPath, agent: &AgentSender) {
+        let AgentSender { inputs, pending, withdrawals, load } = agent;
+        let weak = WeakSender {
+            inputs: inputs.downgrade(),
+            pending: pending.clone(),
+            withdrawals: withdrawals.downgrade(),
+            load: load.clone(),
+        };
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, other| other.upgrade().is_some());
+        all.insert(path, weak);
+    }
+
+    /// The agent with this path; none when it is gone.
+    pub fn get(&self, path: &AgentPath) -> Option<AgentSender> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(path)?.upgrade()
+    }
+}

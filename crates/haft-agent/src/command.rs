@@ -1,0 +1,343 @@
+//! What a front end can ask of a running session: one list of commands, as data.
+//!
+//! A front end sends a [`Command`] through a [`Control`] and reads events; it needs nothing else of
+//! the session. What a command changes is seen by everyone as an event. What the sender alone is
+//! told is [`Done`]. The program that runs the session carries the commands out; see [`Commands`].
+//!
+//! **Invariant:** commands are taken in the order in which they were sent.
+
+use std::{fmt, future::Future, sync::Arc};
+
+use futures::future::BoxFuture;
+use haft_types::{AgentPath, Effort, Mode, Part, QuestionId, Reply, When};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Bus, Feed};
+
+/// Asks something of a running session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Tells whether somebody answers questions at this front end. Where nobody does anywhere,
+    /// each question is answered at once as it says itself.
+    Attend {
+        /// Whether somebody does.
+        there: bool,
+    },
+    /// Says something to an agent.
+    Say {
+        /// The agent; none for the main one.
+        #[serde(default, skip_serializing_if = "AgentPath::is_main")]
+        agent: AgentPath,
+        /// The content of the message.
+        parts: Vec<Part>,
+        /// When the model hears it, if the agent is at work.
+        #[serde(default)]
+        when: When,
+        /// Whether files go along that the texts name as `@PATH`.
+        #[serde(default)]
+        attach: bool,
+    },
+    /// Takes back a message that waits, or all that wait.
+    Withdraw {
+        /// The agent; none for the main one.
+        #[serde(default, skip_serializing_if = "AgentPath::is_main")]
+        agent: AgentPath,
+        /// The number that [`Queued`](haft_types::Queued) has; none for all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<u64>,
+    },
+    /// Stops what an agent does. Of the main agent, also what is on its way to it.
+    Interrupt {
+        /// The agent; none for the main one.
+        #[serde(default, skip_serializing_if = "AgentPath::is_main")]
+        agent: AgentPath,
+    },
+    /// Answers a question.
+    Reply {
+        /// Which question.
+        question: QuestionId,
+        /// The answer.
+        reply: Reply,
+    },
+    /// Asks why a question is asked, as `haft why` explains it.
+    Explain {
+        /// Which question.
+        question: QuestionId,
+    },
+    /// Tells or changes how much is asked.
+    Mode {
+        /// The mode from now on; none only tells the present one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
+    },
+    /// Tells or changes the model of the main agent, from its next request on.
+    Model {
+        /// The model, in the form that `--model` takes; none only tells the present one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// How hard it thinks; none for what the settings say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effort: Option<Effort>,
+    },
+    /// Takes changes of files back.
+    Undo(UndoRequest),
+    /// Makes changes again that were taken back.
+    Redo(UndoRequest),
+    /// Runs a command of the person. The main agent is told its output with the next message.
+    Run {
+        /// The command.
+        line: String,
+    },
+    /// Ends the session.
+    End,
+}
+
+/// Which changes are taken back or made again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoRequest {
+    /// How many, the last ones first, or the id of a call or job; none for the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub which: Option<String>,
+    /// Whether turns are counted instead of calls.
+    #[serde(default)]
+    pub turn: bool,
+    /// Whether what others changed since is replaced, too.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// What happens to a command that comes while the main agent works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// It is carried out.
+    Now,
+    /// It is refused, with the reason.
+    Refused,
+    /// It is carried out when its turn comes.
+    Queued,
+}
+
+/// A command as a person types it in a line that begins with `/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// Its name, without the `/`.
+    pub name: &'static str,
+    /// What may follow, for people; empty for nothing.
+    pub arguments: &'static str,
+    /// What it does, in a few words.
+    pub summary: &'static str,
+    /// What happens while the main agent works.
+    pub when_busy: WhenBusy,
+}
+
+/// The commands that can be typed, in the order in which help lists them. Help, completion and the
+/// parser are made from this list.
+pub const COMMANDS: &[CommandSpec] = &[
+    row("later", "TEXT", "say it after this turn", WhenBusy::Queued),
+    row("withdraw", "[N]", "take back what waits, or message N of it", WhenBusy::Now),
+    row("mode", "[MODE]", "show or change how much is asked", WhenBusy::Now),
+    row(
+        "model",
+        "[NAME]",
+        "show or change the model from the next request on; an effort may follow",
+        WhenBusy::Queued,
+    ),
+    row(
+        "undo",
+        "[N]",
+        "take back the last change of files, or the last N; or one call's, as /undo c12",
+        WhenBusy::Refused,
+    ),
+    row(
+        "redo",
+        "[N]",
+        "make again what was taken back; both take --force, and /undo takes --turn",
+        WhenBusy::Refused,
+    ),
+    row("help", "", "this", WhenBusy::Now),
+    row("quit", "", "end (also Ctrl-D)", WhenBusy::Now),
+];
+
+const fn row(
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    when_busy: WhenBusy,
+) -> CommandSpec {
+    CommandSpec { name, arguments, summary, when_busy }
+}
+
+/// What the sender of a command alone is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "done", rename_all = "snake_case")]
+pub enum Done {
+    /// Nothing: the rest is events.
+    Nothing,
+    /// A text for people.
+    Text {
+        /// Its lines, whole.
+        text: String,
+    },
+    /// Messages that will not be sent, the oldest first.
+    GivenBack {
+        /// Their content.
+        parts: Vec<Part>,
+    },
+}
+
+/// Why a command was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "error", rename_all = "snake_case")]
+pub enum CommandError {
+    /// There is no such command.
+    Unknown {
+        /// The name as it came.
+        name: String,
+        /// Names that may be meant.
+        near: Vec<String>,
+    },
+    /// It has to wait until the main agent is idle.
+    Busy {
+        /// What goes on, and what to do.
+        why: String,
+    },
+    /// It cannot be done.
+    Refused {
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+    /// The agent that it is for, or the session, is gone.
+    Gone,
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { name, near } if near.is_empty() => {
+                write!(f, "there is no command {name}: /help lists them")
+            }
+            Self::Unknown { name, near } => {
+                write!(f, "there is no command {name}: did you mean {}?", near.join(" or "))
+            }
+            Self::Busy { why } | Self::Refused { why } => f.write_str(why),
+            Self::Gone => f.write_str("the agent is gone: start haft again"),
+        }
+    }
+}
+
+impl std::error::Error for CommandError {}
+
+/// A result of a command.
+pub type Answer = Result<Done, CommandError>;
+
+/// Carries commands out; one for each session.
+pub trait Commands: Send {
+    /// Begins a command of the named front end. What must keep the order happens before this
+    /// returns; the future gives the result, and is run to its end.
+    fn begin(&mut self, command: Command, by: &str) -> BoxFuture<'static, Answer>;
+}
+
+struct Sent {
+    command: Command,
+    by: Arc<str>,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// What a front end holds of a session. Cheap to clone.
+#[derive(Clone)]
+pub struct Control {
+    sent: mpsc::UnboundedSender<Sent>,
+    bus: Bus,
+    by: Arc<str>,
+    ended: CancellationToken,
+}
+
+impl Control {
+    /// Starts a task that carries commands out, and gives the first front end its control. The task
+    /// ends with the last control.
+    pub fn start(bus: Bus, by: &str, mut commands: impl Commands + 'static) -> Self {
+        let (sent, mut received) = mpsc::unbounded_channel::<Sent>();
+        let ended = CancellationToken::new();
+        let end = ended.clone();
+        tokio::spawn(async move {
+            while let Some(Sent { command, by, answer }) = received.recv().await {
+                let is_end = command == Command::End;
+                let work = commands.begin(command, &by);
+                if is_end {
+                    end.cancel();
+                }
+                tokio::spawn(async move {
+                    // Nobody may be left who wants to know.
+                    drop(answer.send(work.await));
+                });
+            }
+        });
+        Self { sent, bus, by: by.into(), ended }
+    }
+
+    /// The control of another front end of the same session.
+    #[must_use]
+    pub fn named(&self, by: &str) -> Self {
+        Self { by: by.into(), ..self.clone() }
+    }
+
+    /// The name of this front end, as events have it.
+    pub fn name(&self) -> &str {
+        &self.by
+    }
+
+    /// Sends a command, at once. The future gives its result; dropping that stops nothing.
+    ///
+    /// # Errors
+    /// Why the command was not carried out.
+    pub fn send(&self, command: Command) -> impl Future<Output = Answer> + Send + use<> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.sent.send(Sent { command, by: self.by.clone(), answer });
+        async move {
+            sent.map_err(|_| CommandError::Gone)?;
+            answered.await.unwrap_or(Err(CommandError::Gone))
+        }
+    }
+
+    /// Every event from now on.
+    pub fn subscribe(&self) -> Feed {
+        self.bus.subscribe()
+    }
+
+    /// Waits until a front end ends the session.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_json_that_another_program_can_write() {
+        for (text, command) in [
+            (
+                r#"{"command":"say","parts":[{"type":"text","text":"hi"}]}"#,
+                Command::Say {
+                    agent: AgentPath::default(),
+                    parts: vec![Part::text("hi")],
+                    when: When::Steer,
+                    attach: false,
+                },
+            ),
+            (r#"{"command":"undo","which":"c1"}"#, {
+                Command::Undo(UndoRequest { which: Some("c1".into()), ..UndoRequest::default() })
+            }),
+            (r#"{"command":"mode","mode":"plan"}"#, Command::Mode { mode: Some(Mode::Plan) }),
+            (r#"{"command":"end"}"#, Command::End),
+        ] {
+            assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command, "{text}");
+            let again = serde_json::to_string(&command).unwrap();
+            assert_eq!(serde_json::from_str::<Command>(&again).unwrap(), command, "{again}");
+        }
+    }
+}

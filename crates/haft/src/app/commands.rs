@@ -1,0 +1,331 @@
+//! Carries out what front ends ask of a running session.
+//!
+//! **Invariant:** what is said, run, undone or changed for the main agent happens in the order in
+//! which it was sent, one after the other. Stops and answers wait for none of that.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_agent::{
+    AgentSender, Command, CommandError, Commands, Done, Input, QueuedMessage, UndoRequest,
+};
+use haft_tool::Events as _;
+use haft_types::{
+    AgentPath, Body, BreakCause, Effort, From, Mode, Part, QuestionId, Queued, Reply, When,
+};
+use serde_json::json;
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    oneshot,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    agent::{self, mode_set},
+    attachments, explain,
+    session::{Core, NO_TURN},
+};
+use crate::{cli::Start, plain::sentence, undo};
+
+/// Most bytes of a command's output that the model is told.
+const OUTPUT_TOLD: usize = 16 << 10;
+
+type Answer = Result<Done, CommandError>;
+
+/// What is done in its order.
+enum Errand {
+    Say { to: AgentSender, parts: Vec<Part>, when: When, attach: bool },
+    Run(String),
+    Model(Option<String>, Option<Effort>),
+    Undo(UndoRequest, bool),
+}
+
+struct Ordered {
+    errand: Errand,
+    stop: CancellationToken,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// The commands of a session.
+pub struct Handler {
+    core: Arc<Core>,
+    main: AgentSender,
+    errands: UnboundedSender<Ordered>,
+    /// How many errands are not done.
+    open: Arc<AtomicUsize>,
+    stop: CancellationToken,
+    /// The front ends at which somebody answers.
+    attended: BTreeSet<String>,
+}
+
+impl Handler {
+    /// For a session and its main agent, as the flags have it.
+    pub fn new(core: &Arc<Core>, start: &Start, main: AgentSender) -> Self {
+        let (errands, received) = unbounded_channel();
+        let open = Arc::<AtomicUsize>::default();
+        let worker = Worker {
+            core: core.clone(),
+            main: main.clone(),
+            start: start.clone(),
+            model: core.base.loaded.settings.model.name.clone().unwrap_or_default(),
+        };
+        tokio::spawn(worker.work(received, open.clone()));
+        Self {
+            core: core.clone(),
+            main,
+            errands,
+            open,
+            stop: CancellationToken::new(),
+            attended: BTreeSet::new(),
+        }
+    }
+
+    fn agent(&self, path: &AgentPath) -> Result<AgentSender, CommandError> {
+        self.core.agents.get(path).ok_or(CommandError::Gone)
+    }
+
+    /// Puts an errand behind those that are not done.
+    fn later(&mut self, errand: Errand) -> BoxFuture<'static, Answer> {
+        if self.stop.is_cancelled() {
+            self.stop = CancellationToken::new();
+        }
+        let (answer, answered) = oneshot::channel();
+        self.open.fetch_add(1, Ordering::AcqRel);
+        let sent = self.errands.send(Ordered { errand, stop: self.stop.clone(), answer });
+        async move {
+            sent.map_err(|_| CommandError::Gone)?;
+            answered.await.unwrap_or(Err(CommandError::Gone))
+        }
+        .boxed()
+    }
+
+    fn say(
+        &mut self,
+        path: &AgentPath,
+        parts: Vec<Part>,
+        (when, attach): (When, bool),
+    ) -> BoxFuture<'static, Answer> {
+        let to = match self.agent(path) {
+            Ok(to) => to,
+            Err(error) => return ready(Err(error)),
+        };
+        let has_paths = attach && !attachments::all_named(&parts, &self.core).is_empty();
+        // At once where nothing has to be read or waited for.
+        if !has_paths && self.open.load(Ordering::Acquire) == 0 {
+            return ready(said(&to, parts, when));
+        }
+        self.later(Errand::Say { to, parts, when, attach })
+    }
+
+    fn interrupt(&self, path: &AgentPath) -> Result<Done, CommandError> {
+        if path.is_main() {
+            self.stop.cancel();
+        }
+        let is_there = self.agent(path)?.send(Input::Interrupt);
+        if is_there { Ok(Done::Nothing) } else { Err(CommandError::Gone) }
+    }
+
+    fn reply(&self, question: &QuestionId, reply: Reply, by: &str) -> Answer {
+        let questions = &self.core.dispatcher.session.questions;
+        if questions.reply(question, reply, by) {
+            return Ok(Done::Nothing);
+        }
+        let why = format!("the question {} is settled already, or there is none such", question.0);
+        Err(CommandError::Refused { why })
+    }
+
+    fn mode(&self, mode: Option<Mode>, by: &str) -> Done {
+        let session = &self.core.dispatcher.session;
+        let Some(mode) = mode else {
+            return text(format!("mode {}\n", session.permissions().mode));
+        };
+        session.set_permissions(|judge| (judge.mode, judge.grants.edits) = (mode, false));
+        let (main, body) =
+            (AgentPath::default(), Body::Mode { mode, edits: false, by: by.to_owned() });
+        if self.core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
+            self.core.bus.broadcast(&main, NO_TURN, body);
+        }
+        let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(mode_set(mode))] };
+        // An agent that is gone has told so.
+        self.main.send(Input::Notice { words, wake: false });
+        text(format!("mode {mode}\n"))
+    }
+
+    fn undo(&mut self, request: UndoRequest, redo: bool) -> BoxFuture<'static, Answer> {
+        // What the model is told of it would stand in the middle of its turn.
+        if !self.main.is_idle() || self.open.load(Ordering::Acquire) > 0 {
+            let why = "haft is at work: stop it with Ctrl-C first".to_owned();
+            return ready(Err(CommandError::Busy { why }));
+        }
+        self.later(Errand::Undo(request, redo))
+    }
+
+    fn explain(&self, question: QuestionId) -> BoxFuture<'static, Answer> {
+        let core = self.core.clone();
+        async move {
+            match core.dispatcher.session.questions.about(&question) {
+                Some((dispatcher, request)) => {
+                    Ok(text(explain::explained(&dispatcher, &request).await))
+                }
+                None => Err(CommandError::Refused { why: "the question is settled".to_owned() }),
+            }
+        }
+        .boxed()
+    }
+
+    fn withdraw(&self, path: &AgentPath, id: Option<u64>) -> BoxFuture<'static, Answer> {
+        let agent = self.agent(path);
+        async move {
+            let taken: Vec<Queued> = agent?.withdraw(id).await.ok_or(CommandError::Gone)?;
+            if taken.is_empty() {
+                let what = id.map_or("nothing".to_owned(), |id| format!("no message {id}"));
+                let why = format!("{what} waits: it was sent already, or never typed");
+                return Err(CommandError::Refused { why });
+            }
+            let parts = taken.into_iter().flat_map(|queued| queued.parts).collect();
+            Ok(Done::GivenBack { parts })
+        }
+        .boxed()
+    }
+}
+
+impl Commands for Handler {
+    fn begin(&mut self, command: Command, by: &str) -> BoxFuture<'static, Answer> {
+        match command {
+            Command::Attend { there } => {
+                if there {
+                    self.attended.insert(by.to_owned());
+                } else {
+                    self.attended.remove(by);
+                }
+                let questions = &self.core.dispatcher.session.questions;
+                questions.set_somebody(!self.attended.is_empty());
+                ready(Ok(Done::Nothing))
+            }
+            Command::Say { agent, parts, when, attach } => self.say(&agent, parts, (when, attach)),
+            Command::Withdraw { agent, id } => self.withdraw(&agent, id),
+            Command::Interrupt { agent } => ready(self.interrupt(&agent)),
+            Command::Reply { question, reply } => ready(self.reply(&question, reply, by)),
+            Command::Explain { question } => self.explain(question),
+            Command::Mode { mode } => ready(Ok(self.mode(mode, by))),
+            Command::Model { model, effort } => self.later(Errand::Model(model, effort)),
+            Command::Undo(request) => self.undo(request, false),
+            Command::Redo(request) => self.undo(request, true),
+            Command::Run { line } => self.later(Errand::Run(line)),
+            Command::End => ready(self.interrupt(&AgentPath::default())),
+        }
+    }
+}
+
+fn ready(answer: Answer) -> BoxFuture<'static, Answer> {
+    std::future::ready(answer).boxed()
+}
+
+fn text(text: String) -> Done {
+    Done::Text { text }
+}
+
+fn said(to: &AgentSender, parts: Vec<Part>, when: When) -> Answer {
+    if to.send(Input::User { when, parts }) { Ok(Done::Nothing) } else { Err(CommandError::Gone) }
+}
+
+/// Does errands, one after the other.
+struct Worker {
+    core: Arc<Core>,
+    main: AgentSender,
+    start: Start,
+    /// The model of the next request.
+    model: String,
+}
+
+impl Worker {
+    async fn work(mut self, mut errands: UnboundedReceiver<Ordered>, open: Arc<AtomicUsize>) {
+        while let Some(Ordered { errand, stop, answer }) = errands.recv().await {
+            let done = match errand {
+                Errand::Say { to, parts, when, attach } => {
+                    self.say(&to, parts, (when, attach), &stop).await
+                }
+                Errand::Run(line) => self.run(line, stop).await,
+                Errand::Model(None, _) => Ok(text(format!("model {}\n", self.model))),
+                Errand::Model(Some(name), effort) => Box::pin(self.set_model(name, effort)).await,
+                Errand::Undo(request, redo) => Box::pin(self.undo(&request, redo)).await,
+            };
+            open.fetch_sub(1, Ordering::AcqRel);
+            // Nobody may be left who wants to know.
+            drop(answer.send(done));
+        }
+    }
+
+    async fn say(
+        &self,
+        to: &AgentSender,
+        mut parts: Vec<Part>,
+        (when, attach): (When, bool),
+        stop: &CancellationToken,
+    ) -> Answer {
+        let named = if attach { attachments::all_named(&parts, &self.core) } else { Vec::new() };
+        let attached = attachments::attached(&self.core.dispatcher, &named, stop).await;
+        if stop.is_cancelled() {
+            return Ok(Done::GivenBack { parts });
+        }
+        let refused: Vec<String> = attached
+            .iter()
+            .filter_map(attachments::refused)
+            .map(|why| format!("! {}", sentence(why)))
+            .collect();
+        parts.extend(attached);
+        said(to, parts, when)?;
+        if refused.is_empty() {
+            return Ok(Done::Nothing);
+        }
+        Ok(text(refused.join("\n") + "\n"))
+    }
+
+    async fn run(&self, line: String, stop: CancellationToken) -> Answer {
+        let input = json!({"command": line});
+        let (_, outcome) = self.core.dispatcher.call_typed("bash", input, stop).await;
+        let parts = vec![Part::text(ran(&line, &outcome.joined_text()))];
+        let words = QueuedMessage { from: From::Haft, parts };
+        // An agent that is gone has told so.
+        self.main.send(Input::Notice { words, wake: false });
+        Ok(Done::Nothing)
+    }
+
+    /// Changes the model from the next request on; one that cannot be used changes nothing.
+    async fn set_model(&mut self, name: String, effort: Option<Effort>) -> Answer {
+        let mut builder = agent::main_agent(&self.core, &self.start);
+        (builder.model, builder.effort) = (Some(name.clone()), effort);
+        let repin = builder.repin(BreakCause::Model).await.map_err(|failure| {
+            let why = sentence(&failure.to_string());
+            let why = why.trim_end_matches('.');
+            CommandError::Refused { why: format!("{why}; the model is still {}", self.model) }
+        })?;
+        if !self.main.repin(repin) {
+            return Err(CommandError::Gone);
+        }
+        let told = format!("model {name}, from the next request on\n");
+        self.model = name;
+        Ok(text(told))
+    }
+
+    async fn undo(&self, request: &UndoRequest, redo: bool) -> Answer {
+        let told = undo::in_session(&self.core, request, redo).await;
+        told.map(text).map_err(|why| CommandError::Refused { why })
+    }
+}
+
+/// What the model is told of a command that the person ran.
+fn ran(command: &str, output: &str) -> String {
+    let end = output.floor_char_boundary(OUTPUT_TOLD);
+    let more = if end < output.len() { "\n[the rest was left out]" } else { "" };
+    format!(
+        "The person ran this command themselves:\n{command}\nIt gave:\n{}{more}",
+        &output[..end]
+    )
+}
