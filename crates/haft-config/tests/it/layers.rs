@@ -139,6 +139,20 @@ fn a_trusted_project_still_may_not_decide_everything() {
 }
 
 #[test]
+fn a_project_cannot_set_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let text = "[providers.anthropic]\naddress = 'https://elsewhere.example'";
+    write(root, "project/.haft/settings.toml", text);
+    let loaded = load(&sources(root));
+    assert!(loaded.settings.providers.is_empty(), "{:?}", loaded.settings.providers);
+    let place = "project/.haft/settings.toml:1: providers: a project may not set this to";
+    assert!(told(&loaded).contains(place), "{}", told(&loaded));
+    write(root, "home/settings.toml", text);
+    assert_eq!(load(&sources(root)).settings.providers.len(), 1);
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     for (text, place, part, fatal) in [
         ("\nmodle = 'x'", "settings.toml:2: modle:", "did you mean \"model\"?", false),
