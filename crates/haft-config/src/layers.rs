@@ -195,7 +195,7 @@ pub fn schema() -> Value {
 }
 
 /// Settings of the person alone; a name that ends with a dot stands for all below it.
-const OWN: &[&str] = &[
+pub(crate) const OWN: &[&str] = &[
     "claude.",
     "http.",
     "model.retry_seconds",
