@@ -1,8 +1,9 @@
 //! `cargo xtask docs`: the parts of documents that are written by a program.
 //!
 //! A part stands between two comments that name it, and everything outside them is a person's. The
-//! parts are one list; `cargo xtask tidy` fails while one of them is stale. It does not know how a
-//! document is laid out around a part.
+//! parts are one list; `cargo xtask tidy` fails while one of them is stale. What is made from types
+//! of another crate is a test there, which writes its part here and fails while it is stale. This
+//! way xtask depends on no crate of haft. It does not know how a document is laid out around a part.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,6 +11,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::process::{cargo, watch};
 use crate::project::Project;
 use crate::{CHORES, Usage, bench, soak, test, tidy};
 
@@ -28,6 +30,9 @@ const PARTS: &[Part] = &[
     Part { file: "CONTRIBUTING.md", name: "soaks", make: soak::table },
     Part { file: "CONTRIBUTING.md", name: "own tool", make: own_tool },
 ];
+
+/// The test of haft-config that writes the tables of the settings.
+const SETTINGS: &str = "reference::tests::the_page_has_the_tables";
 
 /// The example of a tool, as it is compiled, from its input to its end.
 fn own_tool() -> String {
@@ -65,7 +70,19 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
             println!("{}: {} written", part.file, part.name);
         }
     }
+    settings(project)?;
     Ok(true)
+}
+
+/// Has the test write the tables of the settings; a name that no test has is a failure.
+fn settings(project: &Project) -> Result<()> {
+    let mut test = cargo(project, &["test", "--quiet", "--package", "haft-config", "--lib"]);
+    test.args(["--", "--exact", SETTINGS]).env("HAFT_UPDATE_DOCS", "1");
+    let (fine, lines) = watch(&mut test, "test result: ok. 1 passed")?;
+    if !fine || lines.is_empty() {
+        bail!("docs/guide/settings.md is not written: {SETTINGS} of haft-config did not pass");
+    }
+    Ok(())
 }
 
 /// The documents with a part that is not as it would be generated, and what is wrong.

@@ -194,8 +194,8 @@ pub fn schema() -> Value {
         .to_value()
 }
 
-/// Settings of the person alone, by how their names begin.
-const OWN: &[&str] = &[
+/// Settings of the person alone; a name that ends with a dot stands for all below it.
+pub(crate) const OWN: &[&str] = &[
     "claude.",
     "http.",
     "model.retry_seconds",
@@ -209,10 +209,15 @@ const OWN: &[&str] = &[
     "permissions.restricted",
 ];
 
+/// Whether a setting, or a whole table of them, is the person's alone.
+pub(crate) fn is_own(key: &str) -> bool {
+    OWN.iter().any(|own| key.starts_with(own) || own.strip_suffix('.') == Some(key))
+}
+
 /// What a project must not decide for the person: not even once its folder is trusted.
 fn is_reserved(key: &str, value: &Value) -> bool {
     let bypass = value.as_str().is_some_and(|v| v == "bypass" || v == "bypassPermissions");
-    OWN.iter().any(|own| key.starts_with(own)) || (key == "mode" && bypass)
+    is_own(key) || (key == "mode" && bypass)
 }
 
 /// Reads all layers.

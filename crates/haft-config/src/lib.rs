@@ -12,6 +12,8 @@ mod files;
 mod hooks;
 mod layers;
 mod lines;
+#[cfg(test)]
+mod reference;
 mod reserved;
 mod rule_file;
 mod settings;

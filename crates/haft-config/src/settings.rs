@@ -1,7 +1,7 @@
 //! The settings that exist, with their defaults and ranges.
 //!
 //! **Invariant:** one struct documents all of them: the schema, the check of the files and the
-//! printed reference are made from it.
+//! tables of docs/guide/settings.md are made from it.
 
 use std::collections::BTreeMap;
 
@@ -21,16 +21,16 @@ pub struct Settings {
     /// More servers of models, each under the name that stands before the model's; one that haft knows
     /// can be given another address. A project cannot set them.
     pub providers: BTreeMap<String, Server>,
-    /// How hard the model thinks.
+    /// How hard the model thinks; without it the server decides.
     #[schemars(schema_with = "effort_schema")]
     pub effort: Option<Effort>,
-    /// How much is asked before something is done.
+    /// How much is asked before something is done; `--mode` sets it for one run.
     #[schemars(schema_with = "mode_schema")]
     pub mode: Mode,
     /// Rules about calls.
     pub permissions: Permissions,
-    /// Programs that see calls, prompts and turns, by event, as docs/hooks.md has them. Read, they are in
-    /// [`Loaded::hooks`](crate::Loaded::hooks), not here.
+    /// Programs that see calls, prompts and turns, by event, as `docs/hooks.md` has them.
+    // Read, they are in `Loaded::hooks`, not here.
     #[schemars(schema_with = "hooks_schema")]
     pub hooks: Value,
     /// What is taken of Claude Code.
@@ -77,9 +77,10 @@ fn mode_schema(_: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelChoice {
-    /// Its name, as `anthropic/NAME`, `ollama/NAME`, `SERVER/NAME` of another server, or `script:FILE`.
+    /// The model that answers, as `SERVER/NAME` or `script:FILE`. `model = "SERVER/NAME"` alone
+    /// does the same.
     pub name: Option<String>,
-    /// Seconds for which a request is sent again that its server could not answer, from 0 to 86,400.
+    /// Seconds for which a request is repeated that its server could not answer.
     #[schemars(range(min = 0, max = 86_400))]
     pub retry_seconds: u64,
 }
@@ -94,13 +95,15 @@ impl Default for ModelChoice {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Server {
-    /// Its address, as `https://HOST/v1`; the wire's path is appended.
+    /// The server's address, as `https://HOST/v1`; the wire's path is appended. A server that haft
+    /// knows can be given another one.
     pub address: Option<String>,
-    /// The variable that holds its key; none for one that wants none.
+    /// The variable that holds the server's key; none where it wants none.
     pub key_variable: Option<String>,
     /// What it speaks: `openai` (Chat Completions, which holds without it) or `anthropic` (Messages).
     pub wire: Option<ServerWire>,
-    /// How names of its models begin, to tell it where a model is named without its server.
+    /// How names of the server's models begin. They tell the server where a model is named without
+    /// it.
     pub prefixes: Vec<String>,
 }
 
@@ -118,7 +121,8 @@ pub enum ServerWire {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
-    /// Whether it takes images; without it its name tells.
+    /// Whether the model takes images; without it its name tells. `NAME` is as in `model`, quoted:
+    /// `"SERVER/NAME"`.
     pub vision: Option<bool>,
 }
 
@@ -126,14 +130,13 @@ pub struct Model {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Permissions {
-    /// What goes on without a question.
+    /// Rules of what goes on without a question.
     pub allow: Vec<String>,
-    /// What always asks.
+    /// Rules of what always asks.
     pub ask: Vec<String>,
-    /// What never happens.
+    /// Rules of what never happens.
     pub deny: Vec<String>,
-    /// What asks in every mode, in place of the list that haft brings along; of one's own settings
-    /// alone.
+    /// Rules of what asks in every mode, in place of the built-in list.
     pub restricted: Option<Vec<String>>,
     /// More folders of the workspace.
     pub additional_directories: Vec<String>,
@@ -166,8 +169,8 @@ fn expect_schema(_: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Claude {
-    /// Whether its settings count: rules, hooks, folders, mode and variables for children. Those of
-    /// whoever runs the machine count whatever the person says here.
+    /// Whether Claude Code's settings count: rules, hooks, folders, mode and `env`. Those of
+    /// whoever runs the machine always do.
     pub settings: bool,
 }
 
@@ -182,17 +185,20 @@ impl Default for Claude {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Run {
-    /// Model requests, from 1.
+    /// Most requests to the model in a turn; no limit without it. `--max-turns` sets it for one
+    /// run.
     #[schemars(range(min = 1))]
     pub max_steps: Option<u64>,
-    /// Tokens that the model writes, from 1.
+    /// Most tokens that the model writes in a turn; no limit without it. `--max-tokens` sets it for
+    /// one run.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
-    /// Seconds of a run of print mode, from 1; line mode, where a person is, has no such limit.
+    /// Most seconds of a run with `-p`; no limit without it. `--max-time` sets it for one run. Line
+    /// mode, where a person is, has no such limit.
     #[schemars(range(min = 1))]
     pub max_time: Option<u64>,
-    /// Milliseconds that `git status` gets at the start to count changed files for the model, which is
-    /// told nothing of them where it takes longer; 0: it is not asked.
+    /// Milliseconds that `git status` gets at the start to count changed files for the model. Where
+    /// it takes longer, the model is told nothing of them. With 0 it is not asked.
     #[schemars(range(max = 10_000))]
     pub git_status_ms: u64,
 }
@@ -207,13 +213,13 @@ impl Default for Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Tools {
-    /// Calls that may run at the same time, from 1 to 64.
+    /// Most calls that run at the same time.
     #[schemars(range(min = 1, max = 64))]
     pub concurrency: u64,
     /// Names of tools that are switched off.
     pub off: Vec<String>,
-    /// Names of tools that are switched on though they are not by default, such as
-    /// `notebook_edit`, which is also on in a workspace with notebooks.
+    /// Names of tools that are on though they are not by default. One is `notebook_edit`, which is
+    /// also on in a workspace with notebooks.
     pub on: Vec<String>,
 }
 
@@ -227,10 +233,10 @@ impl Default for Tools {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Read {
-    /// Lines that one call gives without a limit of its own, from 1.
+    /// Most lines that a call of `read` gives without a limit of its own.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_lines: u64,
-    /// Bytes that one call gives at most, from 1,024 to 524,288.
+    /// Most bytes that a call of `read` gives.
     #[schemars(range(min = 1_024, max = 524_288))]
     pub max_bytes: u64,
 }
@@ -245,10 +251,10 @@ impl Default for Read {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Edit {
-    /// Whether only files are changed that the conversation has read as they are, and only text is
-    /// replaced that is there exactly. Without it exact text of one place is replaced in other files
-    /// too, and a near miss, such as blanks at the ends of lines or another indentation, is taken
-    /// where it can mean one place alone.
+    /// Whether files are changed only as the conversation has read them, and only exact text is
+    /// replaced. Without it exact text of one place is replaced in other files, too. A near miss,
+    /// such as blanks at line ends or another indentation, then counts where it can mean one place
+    /// alone.
     pub strict: bool,
 }
 
@@ -256,23 +262,20 @@ pub struct Edit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Shell {
-    /// Milliseconds that a command may run when the call says nothing, from 1,000 to 600,000.
+    /// Milliseconds that a command may run whose call names no limit.
     #[schemars(range(min = 1_000, max = 600_000))]
     pub timeout_ms: u64,
-    /// Whether a command whose time is over goes on as a job instead of being stopped.
+    /// Whether a command over its time goes on as a job instead of being stopped.
     pub promote: bool,
-    /// Names of programs, such as build daemons, that go on as a job when their command ends,
-    /// instead of being stopped.
+    /// Programs, such as build daemons, that go on as a job when their command ends.
     pub keep: Vec<String>,
-    /// Seconds that the start-up files of the person's shell may take before the first command, from 0
-    /// to 60; 0 leaves them out.
+    /// Most seconds for the start-up files of the person's shell. With 0 they are not read.
     #[schemars(range(min = 0, max = 60))]
     pub start_up_seconds: u64,
-    /// Named sessions of `bash` that may live at the same time, from 0 to 64.
+    /// Most named sessions of `bash` at the same time.
     #[schemars(range(min = 0, max = 64))]
     pub sessions: u64,
-    /// Names of variables that commands get although they look like secrets, such as `GH_TOKEN`. A
-    /// project cannot set it.
+    /// Variables that commands get although they look like secrets, such as `GH_TOKEN`.
     pub let_through: Vec<String>,
     /// What commands change.
     pub changes: Changes,
@@ -297,22 +300,21 @@ impl Default for Shell {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Changes {
-    /// Whether it is looked for.
+    /// Whether haft finds what commands change, so that it can be taken back.
     pub on: bool,
-    /// Most files, and most folders, of the workspace, from 1 to 1,000,000; where there are more,
-    /// nothing is looked for.
+    /// Most files, and most folders, of the workspace. Where there are more, no changes are looked
+    /// for.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub files: u64,
-    /// Bytes of the biggest file that can be brought back, from 0 to 1,073,741,824. All copies
+    /// Most bytes of a file that can be brought back; a bigger one is named only. All copies
     /// together take at most `undo.session_bytes`.
     #[schemars(range(min = 0, max = 1_073_741_824))]
     pub file_bytes: u64,
-    /// Most files that git ignores and that are looked at and brought back all the same, from 0 to
-    /// 100,000; of more only their number is compared. Folders that tools rebuild (`node_modules`,
-    /// `target`, ...) are left out.
+    /// Most files ignored by git that can be brought back all the same. Of more only the number is
+    /// compared. Folders that tools rebuild, such as `node_modules` or `target`, are left out.
     #[schemars(range(min = 0, max = 100_000))]
     pub ignored_files: u64,
-    /// Bytes of all copies of those together, from 0 to 1,073,741,824.
+    /// Most bytes of all copies of ignored files.
     #[schemars(range(min = 0, max = 1_073_741_824))]
     pub ignored_bytes: u64,
 }
@@ -328,19 +330,20 @@ impl Default for Changes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Sandbox {
-    /// Whether commands that go on because they only look are held to that: nothing can be written
-    /// then, and keys and passwords cannot be read.
+    /// Whether commands that go on because they only read are held to that. They can change nothing
+    /// then, and read no keys or passwords.
     pub looks: bool,
-    /// Whether all commands run in the sandbox, in every mode; without it those of mode `auto` do.
+    /// Whether all commands run in the sandbox, in every mode. Without it those of mode `auto` do.
     pub always: bool,
-    /// Folders outside the workspace in which commands in the sandbox may write, too.
+    /// Folders outside the workspace in which commands in the sandbox may write, from `/` or `~/`
+    /// on.
     pub write: Vec<String>,
-    /// Hosts that they may connect to: `example.org`, `*.example.org` for all below it,
-    /// `example.org:8080`.
+    /// Hosts that commands in the sandbox may connect to: `example.org`, `*.example.org` for all
+    /// below it, `example.org:8080`.
     pub hosts: Vec<String>,
     /// Whether a command may ask to run outside the sandbox.
     pub unsandboxed: bool,
-    /// The level without which no command runs: `landlock` or `namespaces`, which is the stronger one.
+    /// The level below which no command runs. `namespaces` is the stronger one.
     pub require: Option<SandboxLevel>,
 }
 
@@ -369,7 +372,7 @@ pub enum SandboxLevel {
 pub struct Secrets {
     /// More names of variables and keys that hold secrets, in any letter case.
     pub names: Vec<String>,
-    /// Names that hold none although they look so. A project cannot set it.
+    /// Names of variables and keys that hold no secrets although they look so.
     pub not: Vec<String>,
 }
 
@@ -377,18 +380,17 @@ pub struct Secrets {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Jobs {
-    /// Jobs that may run at the same time, from 0 to 256.
+    /// Most jobs at the same time.
     #[schemars(range(min = 0, max = 256))]
     pub running: u64,
-    /// Bytes of the newest output of one that stay in memory, from 16,384 to 16,777,216.
+    /// Bytes of the newest output of a job that stay in memory.
     #[schemars(range(min = 16_384, max = 16_777_216))]
     pub memory_bytes: u64,
-    /// Seconds that one may run, from 1 to 604,800.
+    /// Most seconds that a job runs.
     #[schemars(range(min = 1, max = 604_800))]
     pub life_seconds: u64,
-    /// Bytes of the output of one that are kept on disk, from 65,536 to 1,073,741,824; never more
-    /// than `limits.output_bytes`. With `shell.promote` or `shell.keep` it holds for each command,
-    /// which may become one.
+    /// Most bytes of the output of a job on disk, within `limits.output_bytes`. With
+    /// `shell.promote` or `shell.keep` it holds for every command, which may become a job.
     #[schemars(range(min = 65_536, max = 1_073_741_824))]
     pub disk_bytes: u64,
 }
@@ -408,10 +410,10 @@ impl Default for Jobs {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Limits {
-    /// Seconds that a call may run, time spent asking apart, from 1; tools may have their own.
+    /// Most seconds that a call runs, time spent asking apart; tools may have their own limit.
     #[schemars(range(min = 1, max = 86_400))]
     pub call_seconds: u64,
-    /// Bytes of one call's output that are kept on disk, from 65,536 to 1,073,741,824.
+    /// Most bytes of a call's output on disk. It takes at most a tenth of the free disk, too.
     #[schemars(range(min = 65_536, max = 1_073_741_824))]
     pub output_bytes: u64,
 }
@@ -426,10 +428,11 @@ impl Default for Limits {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Undo {
-    /// Bytes that a session keeps, from 0 (nothing can be taken back) to 1,099,511,627,776.
+    /// Most bytes that a session keeps for undo; the oldest change goes first. A bigger file is not
+    /// stored. With 0 nothing can be taken back.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
     pub session_bytes: u64,
-    /// Bytes that all sessions keep together, the newest first, from 0 to 1,099,511,627,776.
+    /// Most bytes that all sessions keep for undo together, the newest first.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
     pub total_bytes: u64,
 }
@@ -444,12 +447,12 @@ impl Default for Undo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Output {
-    /// Bytes that a session keeps, from 0 (nothing is kept beyond what is shown) to
-    /// 1,099,511,627,776; the oldest calls go first.
+    /// Most bytes of outputs that a session keeps; the oldest calls go first. With 0 only what is
+    /// shown is kept.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
     pub session_bytes: u64,
-    /// Bytes that all sessions keep together, from 0 to 1,099,511,627,776; those go first that
-    /// ended longest ago.
+    /// Most bytes of outputs that all sessions keep together; sessions that ended longest ago go
+    /// first.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
     pub total_bytes: u64,
 }
@@ -464,10 +467,10 @@ impl Default for Output {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Http {
-    /// Seconds until a connection must stand, from 1 to 600.
+    /// Most seconds until a connection to a model stands.
     #[schemars(range(min = 1, max = 600))]
     pub connect_seconds: u64,
-    /// Seconds without a byte after which an answer counts as stalled, from 1 to 3,600.
+    /// Seconds without a byte after which an answer counts as stalled.
     #[schemars(range(min = 1, max = 3_600))]
     pub stall_seconds: u64,
 }

@@ -2,10 +2,10 @@
 
 use std::{ffi::OsString, fs, path::Path};
 
-use haft_config::{Environment, Layer, Loaded, Presence, Settings, Sources, load, schema};
+use haft_config::{Environment, Layer, Loaded, Presence, Settings, Sources, load};
 use haft_types::{Effort, Mode};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn write(folder: &Path, name: &str, text: &str) {
     let file = folder.join(name);
@@ -139,6 +139,20 @@ fn a_trusted_project_still_may_not_decide_everything() {
 }
 
 #[test]
+fn a_project_cannot_set_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let text = "[providers.anthropic]\naddress = 'https://elsewhere.example'";
+    write(root, "project/.haft/settings.toml", text);
+    let loaded = load(&sources(root));
+    assert!(loaded.settings.providers.is_empty(), "{:?}", loaded.settings.providers);
+    let place = "project/.haft/settings.toml:1: providers: a project may not set this to";
+    assert!(told(&loaded).contains(place), "{}", told(&loaded));
+    write(root, "home/settings.toml", text);
+    assert_eq!(load(&sources(root)).settings.providers.len(), 1);
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     for (text, place, part, fatal) in [
         ("\nmodle = 'x'", "settings.toml:2: modle:", "did you mean \"model\"?", false),
@@ -198,23 +212,6 @@ fn odd_files_end_in_a_message() {
     let loaded = load(&sources(folder.path()));
     assert!(told(&loaded).contains("over 1048576 bytes"));
     assert_eq!(loaded.files[0].presence, Presence::Broken);
-}
-
-#[test]
-fn every_key_is_documented() {
-    fn check(schema: &Value, at: &str, seen: &mut Vec<String>) {
-        for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
-            let text = inner.get("description").and_then(Value::as_str).unwrap_or("");
-            assert!(!text.is_empty(), "{at}{name}");
-            seen.push(format!("{at}{name}"));
-            check(inner, &format!("{at}{name}."), seen);
-        }
-    }
-    let mut seen = Vec::new();
-    check(&schema(), "", &mut seen);
-    for key in ["model.name", "permissions.deny", "tools.concurrency", "http.stall_seconds"] {
-        assert!(seen.iter().any(|name| name == key), "{key} is not looked at: {seen:?}");
-    }
 }
 
 /// Text as of a file of settings: anything, or keys that are known with values that may not fit.
