@@ -3,6 +3,8 @@
 //! Renderers are keyed by the shape of a result, never by a tool's name. So a tool of a server or
 //! of a user looks as good as a built-in one.
 //!
+//! A [`Transcript`] folds events to the entries that people read, for front ends that draw.
+//!
 //! **Invariant:** no control character, no bidirectional override and no other hidden character
 //! (see [`is_hidden`]) of the data reaches a view. The only control sequences are the renderer's
 //! own colours and line ends. A view is never wider than its room, except with a [`Prose::whole`].
@@ -18,6 +20,7 @@ mod markdown;
 mod prose;
 mod question;
 mod terminal;
+mod transcript;
 mod units;
 
 use haft_types::Detail;
@@ -29,6 +32,10 @@ pub use self::{
     prose::Prose,
     question::{Extent, QuestionView},
     terminal::Terminal,
+    transcript::{
+        AgentStatus, CallEntry, CallPhase, Changed, Content, Entry, EntryId, EntryState, Tail,
+        Transcript,
+    },
     units::{bytes, duration},
 };
 

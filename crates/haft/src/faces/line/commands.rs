@@ -34,6 +34,8 @@ pub(super) struct Sends {
     /// How many of them are answered before the next line of a pipe is taken, also where a question
     /// is open.
     queries: usize,
+    /// How many of them undo changes.
+    undoes: usize,
     /// Whether anything was said or run.
     are_used: bool,
 }
@@ -53,6 +55,8 @@ enum Purpose {
     Explanation,
     /// To be told something at once, before the next line of a pipe is taken.
     Query,
+    /// To undo changes, or make them again.
+    Undo,
     Other,
 }
 
@@ -74,12 +78,18 @@ impl Sends {
             return std::future::pending().await;
         };
         self.queries -= usize::from(answered.purpose.is_query());
+        self.undoes -= usize::from(answered.purpose == Purpose::Undo);
         answered
     }
 
     /// Whether the next line of a pipe has to wait.
     pub const fn has_query(&self) -> bool {
         self.queries > 0
+    }
+
+    /// Whether changes are being undone.
+    pub const fn has_undo(&self) -> bool {
+        self.undoes > 0
     }
 
     /// Whether anything was said or run.
@@ -95,6 +105,7 @@ impl LineMode {
             Command::Say { .. } => Purpose::Turn,
             Command::Explain { .. } => Purpose::Explanation,
             Command::Mode { .. } | Command::Withdraw { .. } => Purpose::Query,
+            Command::Undo(_) | Command::Redo(_) => Purpose::Undo,
             _ => Purpose::Other,
         };
         if purpose == Purpose::Turn && self.turn == Turn::None {
@@ -102,6 +113,7 @@ impl LineMode {
         }
         let sends = &mut self.sends;
         sends.queries += usize::from(purpose.is_query());
+        sends.undoes += usize::from(purpose == Purpose::Undo);
         sends.are_used |= purpose == Purpose::Turn || matches!(command, Command::Run { .. });
         let answer = self.control.send(command);
         sends.open.push(answer.map(move |answer| Answered { purpose, answer }).boxed());

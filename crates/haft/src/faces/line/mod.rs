@@ -266,26 +266,23 @@ impl LineMode {
         }
     }
 
-    fn event(&mut self, event: &Event) -> Ending {
+    fn event(&mut self, event: &Arc<Event>) -> Ending {
         self.view.fit(self.screen.width());
-        // Also words that waited for their turn begin one.
-        let is_main = event.agent.is_main();
-        if is_main && matches!(event.body, Body::User { .. }) {
-            self.turn = Turn::Runs;
+        match event.body {
+            // Also words that waited for their turn begin one.
+            Body::User { .. } if event.agent.is_main() => self.turn = Turn::Runs,
+            Body::TurnEnded { .. } if event.agent.is_main() => self.turn = Turn::None,
+            _ => {}
         }
         self.status.event(event, Instant::now());
+        if self.is_known(event) {
+            self.view.note(event);
+        } else if let Some(text) = self.view.event(event) {
+            self.show_or_hold(&text)?;
+        }
         match &event.body {
-            // What was typed at the prompt is on the screen already.
-            Body::User { .. } if is_main && self.keys.is_terminal() => return Ok(()),
             Body::Unsent { parts } if self.keys.is_terminal() => return self.take_back(parts),
-            // Who asked for it is answered in more words.
-            Body::Undone { .. } => return Ok(()),
-            Body::Mode { edits, by, .. } => {
-                self.edits = *edits;
-                if by == self.control.name() {
-                    return Ok(());
-                }
-            }
+            Body::Mode { edits, .. } => self.edits = *edits,
             Body::Asked { question } => {
                 self.questions.push_back(question.clone());
                 if self.questions.len() == 1 {
@@ -299,17 +296,25 @@ impl LineMode {
                     return self.settled();
                 }
             }
-            Body::TurnEnded { .. } if is_main => self.turn = Turn::None,
+            Body::TurnEnded { .. } | Body::JobStarted { .. } | Body::JobEnded { .. } => {
+                return self.prompt();
+            }
             _ => {}
         }
-        if let Some(text) = self.view.event(event) {
-            self.show_or_hold(&text)?;
-        }
-        match event.body {
-            Body::TurnEnded { .. } | Body::JobStarted { .. } | Body::JobEnded { .. } => {
-                self.prompt()
-            }
-            _ => Ok(()),
+        Ok(())
+    }
+
+    /// Whether the person knows by something else what an event says.
+    fn is_known(&self, event: &Event) -> bool {
+        match &event.body {
+            // What was typed at the prompt is on the screen already.
+            Body::User { .. } => event.agent.is_main() && self.keys.is_terminal(),
+            // It stands in the line being typed again.
+            Body::Unsent { .. } => self.keys.is_terminal(),
+            // Who asked for it is answered, in more words.
+            Body::Undone { .. } => self.sends.has_undo(),
+            Body::Mode { by, .. } => by == self.control.name(),
+            _ => false,
         }
     }
 

@@ -375,7 +375,7 @@ impl Verbose {
         Self(View::new(style).with(core.specs()).of_session(core.session_id()))
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Arc<Event>) {
         let is_said = matches!(
             &event.body,
             Body::AnswerPart { part: Part::Text { .. }, .. }
@@ -383,7 +383,12 @@ impl Verbose {
                 | Body::Notice { level: Level::Warning | Level::Error, .. }
                 | Body::AnswerFailed { retried: true, .. }
         );
-        let text = if is_said { self.0.finish() } else { self.0.event(event) };
+        let text = if is_said {
+            self.0.note(event);
+            self.0.finish()
+        } else {
+            self.0.event(event)
+        };
         if let Some(text) =
             text.as_deref().map(|text| text.trim_matches('\n')).filter(|t| !t.is_empty())
         {

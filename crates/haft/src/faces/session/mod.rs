@@ -2,7 +2,7 @@
 
 mod prune;
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
 use haft_config::Environment;
 use haft_render::Extent;
@@ -109,7 +109,7 @@ fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Endin
         shown += 1;
         if json {
             println_json(&serde_json::to_string(&event)?)?;
-        } else if let Some(text) = view.event(&event) {
+        } else if let Some(text) = view.event(&Arc::new(event)) {
             print_view(&text)?;
         }
     }

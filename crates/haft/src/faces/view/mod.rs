@@ -1,9 +1,11 @@
-//! Renders events line by line for people, as line mode, the demo and `session show` print them.
+//! Writes the entries of a session line by line for people, as line mode, the demo and `session show`
+//! print them.
 //!
-//! **Invariant:** a fold over events that knows shapes and statuses, never a tool. No data reaches
-//! the terminal uncleaned.
+//! **Invariant:** it knows shapes and statuses, never a tool. No data reaches the terminal uncleaned.
+//! No line holds words of two agents: another agent's words stand under its name, and its answers
+//! are written whole. Only the main agent's answer is written while it streams.
 
-mod agents;
+mod entries;
 mod live;
 mod thinking;
 
@@ -12,17 +14,17 @@ use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as 
 use haft_agent::Bus;
 use haft_config::Environment;
 use haft_render::{
-    Extent, Prose, Renderer as _, Room, Sanitiser, Terminal, call_text, clean, exact,
+    EntryId, Extent, Prose, Renderer as _, Room, Sanitiser, Terminal, Transcript, call_text, clean,
+    exact,
 };
 use haft_types::{
-    Body, CallId, Choice, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Message,
-    Mode, Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
+    AgentPath, Body, CallId, Choice, Detail, Env, From, Hash, HostPath, JobEnd, Kind, Level,
+    Message, Mode, Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use self::{
-    agents::Agents,
     live::{Live, Rest},
     thinking::Thinking,
 };
@@ -82,7 +84,9 @@ pub struct View {
     /// The session that is shown; empty where it has no log.
     session: String,
     specs: HashMap<String, Arc<ToolSpec>>,
-    inputs: HashMap<CallId, Value>,
+    transcript: Transcript,
+    /// Bytes of the entries that stream which were taken.
+    taken: HashMap<EntryId, usize>,
     open: HashMap<CallId, Open>,
     /// The call whose head stands last.
     last: Option<CallId>,
@@ -90,12 +94,14 @@ pub struct View {
     /// What of it is drawn; only where there is a width.
     prose: Prose,
     thinking: Thinking,
-    outage: Outage,
+    /// Requests of each agent that get no answer.
+    outages: HashMap<AgentPath, Outage>,
     /// True inside a line of streamed text.
     inside: bool,
-    /// The part of an answer that streams.
-    part: Option<u32>,
-    agents: Agents,
+    /// The entry that streams.
+    part: Option<EntryId>,
+    /// The agent that wrote last.
+    writer: AgentPath,
 }
 
 impl View {
@@ -116,16 +122,17 @@ impl View {
             },
             session: String::new(),
             specs: HashMap::new(),
-            inputs: HashMap::new(),
+            transcript: Transcript::default(),
+            taken: HashMap::new(),
             open: HashMap::new(),
             last: None,
             text: Sanitiser::default(),
             prose: Prose::whole(),
             thinking: Thinking::default(),
-            outage: Outage::default(),
+            outages: HashMap::new(),
             inside: false,
             part: None,
-            agents: Agents::default(),
+            writer: AgentPath::default(),
         }
         .with(&specs)
     }
@@ -147,72 +154,6 @@ impl View {
     /// Sets the width in columns from here on; 0 means no limit.
     pub const fn fit(&mut self, width: u16) {
         self.room = inside(width);
-    }
-
-    /// The text to write for an event, with its own line ends; none for no text.
-    pub fn event(&mut self, event: &Event) -> Option<String> {
-        if !event.agent.is_main() {
-            return self.other_event(event);
-        }
-        let text = self.main_event(event)?;
-        let is_seen = !text.trim().is_empty();
-        Some(if is_seen { self.head(&event.agent) + &text } else { text })
-    }
-
-    fn main_event(&mut self, event: &Event) -> Option<String> {
-        let text = match &event.body {
-            Body::User { from: From::Haft | From::Job(_), .. } => return None,
-            Body::User { parts, .. } => said(parts),
-            Body::AnswerPart { index, part: Part::Text { text } } => {
-                return self.streamed(*index, text);
-            }
-            Body::AnswerPart { index, part: Part::Thinking { text, .. } } => {
-                return self.thought(*index, text);
-            }
-            Body::Unsent { parts } => {
-                let text = said(parts);
-                self.mark(
-                    Level::Info,
-                    &format!("not sent: {}", text.trim().trim_start_matches("> ")),
-                )
-            }
-            // The next answer is another text, also when nothing is told between them.
-            Body::AnswerEnded { .. } => {
-                self.outage = Outage::default();
-                return self.finish();
-            }
-            Body::AnswerPart { part: Part::Call(call), .. } => {
-                if let Some(input) = &call.input {
-                    self.inputs.insert(call.id.clone(), input.clone());
-                }
-                return None;
-            }
-            Body::AnswerFailed { error, retried: true, .. } => {
-                let text = self.outage.describe(error);
-                self.mark(Level::Error, &text)
-            }
-            Body::AnswerFailed { error, retried: false, .. } => {
-                self.mark(Level::Error, &format!("the answer failed: {error}"))
-            }
-            Body::CallStarted { call, tool, input, plan } => {
-                let title = plan.as_ref().map(|plan| plan.title.as_str());
-                self.started(call, tool, input.as_ref(), title)?
-            }
-            Body::CallOutput { call, text, .. } => return self.output(call, text),
-            Body::CallEnded { call, outcome, took } => self.ended(call, outcome, *took),
-            Body::Notice { level, text } => self.mark(*level, text),
-            Body::JobStarted { job, title, .. } => {
-                self.mark(Level::Info, &format!("{job} runs in the background: {title}"))
-            }
-            Body::JobEnded { job, end, exit } => {
-                self.mark(Level::Info, &job_ended(job, *end, *exit))
-            }
-            Body::Mode { mode, edits, by } => self.mark(Level::Info, &mode_set(*mode, *edits, by)),
-            Body::Undone { calls, files, redo, .. } => self.undone(calls, files, *redo),
-            Body::TurnEnded { end, usage } => self.turn_ended(end, *usage).unwrap_or_default(),
-            _ => return None,
-        };
-        Some(format!("{}{text}", self.line_end()))
     }
 
     /// Ends a line that is still open.
@@ -264,9 +205,9 @@ impl View {
         text
     }
 
-    fn streamed(&mut self, index: u32, text: &str) -> Option<String> {
-        let before = if self.part == Some(index) { String::new() } else { self.line_end() };
-        self.part = Some(index);
+    fn streamed(&mut self, id: EntryId, text: &str) -> Option<String> {
+        let before = if self.part == Some(id) { String::new() } else { self.line_end() };
+        self.part = Some(id);
         let mut clean = self.text.push(text);
         if self.room.width > 0 {
             clean = self.terminal.prose(&mut self.prose, &clean, self.room);
@@ -286,9 +227,9 @@ impl View {
     }
 
     /// The first line of what the model thinks, once it is there.
-    fn thought(&mut self, index: u32, text: &str) -> Option<String> {
-        let before = if self.part == Some(index) { String::new() } else { self.line_end() };
-        self.part = Some(index);
+    fn thought(&mut self, id: EntryId, text: &str) -> Option<String> {
+        let before = if self.part == Some(id) { String::new() } else { self.line_end() };
+        self.part = Some(id);
         let line = self.thinking.push(text).map(|line| self.thinking_line(&line));
         let shown = before + &line.unwrap_or_default();
         (!shown.is_empty()).then_some(shown)
@@ -329,8 +270,7 @@ impl View {
         let name = tool.to_owned();
         let unknown = || Arc::new(ToolSpec::new(name.clone(), name.clone(), ""));
         let spec = self.specs.get(tool).cloned().unwrap_or_else(unknown);
-        let nothing = Value::Null;
-        let input = input.or_else(|| self.inputs.get(call)).unwrap_or(&nothing);
+        let input = input.unwrap_or(&Value::Null);
         let name = call_text(&spec, Some(input), title);
         let head = self.terminal.call(&spec, Some(input), title, self.room);
         let head = format!("\n* {}\n", head.trim_end());
@@ -383,7 +323,6 @@ impl View {
             text.push_str(&head);
         }
         self.last = None;
-        self.inputs.remove(call);
         self.terminal.status = Some(outcome.status);
         let body = match &outcome.detail {
             Some(detail) => self.body(detail, live, &name),

@@ -1,0 +1,152 @@
+//! What is written of each entry.
+
+use std::sync::Arc;
+
+use haft_render::{CallEntry, Changed, Content, Entry, EntryState, clean};
+use haft_types::{Body, Event, From, Level};
+
+use super::{View, job_ended, mode_set, said};
+
+impl View {
+    /// The text to write for an event, with its own line ends; none for no text.
+    pub fn event(&mut self, event: &Arc<Event>) -> Option<String> {
+        let mut transcript = std::mem::take(&mut self.transcript);
+        let Changed { added, mut updated } = transcript.push(event);
+        updated.extend(added);
+        // What began earlier stands first: an answer, then what became of it.
+        updated.sort_unstable();
+        let mut text = String::new();
+        for id in &updated {
+            if let Some(entry) = transcript.entry(*id) {
+                text.push_str(&self.written(entry, event).unwrap_or_default());
+            }
+        }
+        if let Body::AnswerEnded { .. } = &event.body {
+            self.outages.remove(&event.agent);
+            if event.agent.is_main() {
+                // The next answer is another text, also when nothing is told between them.
+                text.push_str(&self.line_end());
+            }
+        }
+        for id in &updated {
+            if transcript.forget(*id) {
+                self.taken.remove(id);
+            }
+        }
+        self.transcript = transcript;
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Takes an event that a person sees in another way.
+    pub fn note(&mut self, event: &Arc<Event>) {
+        let Changed { added, updated } = self.transcript.push(event);
+        for id in added.into_iter().chain(updated) {
+            if self.transcript.forget(id) {
+                self.taken.remove(&id);
+            }
+        }
+    }
+
+    /// What is new of an entry by this event, under the name of its agent.
+    fn written(&mut self, entry: &Entry, event: &Event) -> Option<String> {
+        // Under another name nothing stands behind its head any more.
+        let is_other = self.writer != entry.agent;
+        let last = if is_other { self.last.take() } else { None };
+        let text = if entry.agent.is_main() { self.of_main(entry, event) } else { None };
+        let text = text.or_else(|| {
+            let text = self.whole(entry, event)?;
+            Some(self.line_end() + &text)
+        });
+        if !is_other {
+            return text;
+        }
+        let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+            self.last = last;
+            return None;
+        };
+        self.writer.clone_from(&entry.agent);
+        let name =
+            if entry.agent.is_main() { "main" } else { &super::safe(&entry.agent.to_string()) };
+        Some(format!("\n[{name}]\n{text}"))
+    }
+
+    /// What is written of the main agent while it comes.
+    fn of_main(&mut self, entry: &Entry, event: &Event) -> Option<String> {
+        match (&entry.content, &event.body) {
+            (Content::Text(text), _) => {
+                let new = self.new_of(entry, text)?;
+                self.streamed(entry.id, new)
+            }
+            (Content::Thinking(text), _) => {
+                let new = self.new_of(entry, text)?;
+                self.thought(entry.id, new)
+            }
+            (_, Body::CallOutput { call, text, .. }) => self.output(call, text),
+            _ => None,
+        }
+    }
+
+    /// What an entry writes once, behind the end of a line.
+    fn whole(&mut self, entry: &Entry, event: &Event) -> Option<String> {
+        let is_main = entry.agent.is_main();
+        match &entry.content {
+            // The end of a job is told to people when it comes.
+            Content::Message { from: From::Haft | From::Job(_), .. } => None,
+            Content::Message { parts, .. } => Some(said(parts)),
+            Content::Unsent(parts) => {
+                let text = said(parts);
+                let text = text.trim().trim_start_matches("> ");
+                Some(self.mark(Level::Info, &format!("not sent: {text}")))
+            }
+            Content::Text(text) if !is_main && entry.state == EntryState::Final => {
+                let shown = self.prose(&clean(text));
+                Some(format!("\n{}\n", shown.trim_matches('\n')))
+            }
+            Content::Call(call) => self.call(call, event),
+            Content::Failed { error, retried: true } => {
+                let text = self.outages.entry(entry.agent.clone()).or_default().describe(error);
+                Some(self.mark(Level::Error, &text))
+            }
+            Content::Failed { error, retried: false } => {
+                Some(self.mark(Level::Error, &format!("the answer failed: {error}")))
+            }
+            Content::Notice(level, text) => Some(self.mark(*level, text)),
+            Content::Job { job, end: Some((end, exit)), .. } => {
+                Some(self.mark(Level::Info, &job_ended(job, *end, *exit)))
+            }
+            Content::Job { job, title, end: None } => {
+                Some(self.mark(Level::Info, &format!("{job} runs in the background: {title}")))
+            }
+            Content::Mode { mode, edits, by } => {
+                Some(self.mark(Level::Info, &mode_set(*mode, *edits, by)))
+            }
+            Content::Undone(event) => match &event.body {
+                Body::Undone { calls, files, redo, .. } => Some(self.undone(calls, files, *redo)),
+                _ => None,
+            },
+            Content::TurnEnded(end, usage) => {
+                Some(self.turn_ended(end, *usage).unwrap_or_default())
+            }
+            Content::Text(_)
+            | Content::Thinking(_)
+            | Content::Question { .. }
+            | Content::Break { .. } => None,
+        }
+    }
+
+    fn call(&mut self, entry: &CallEntry, event: &Event) -> Option<String> {
+        match &event.body {
+            Body::CallStarted { call, tool, .. } => {
+                self.started(call, tool, entry.input.as_ref(), entry.title.as_deref())
+            }
+            Body::CallEnded { call, outcome, took } => Some(self.ended(call, outcome, *took)),
+            _ => None,
+        }
+    }
+
+    /// What was not taken yet of a text that streams; none where that is all.
+    fn new_of<'a>(&mut self, entry: &Entry, text: &'a str) -> Option<&'a str> {
+        let taken = self.taken.insert(entry.id, text.len()).unwrap_or_default();
+        text.get(taken..).filter(|new| !new.is_empty())
+    }
+}
