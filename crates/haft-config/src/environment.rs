@@ -1,7 +1,7 @@
 //! The environment, read once when haft starts.
 //!
-//! **Invariant:** every variable that haft reads for itself is in [`VARIABLES`]; keys are wrapped,
-//! so that no print of anything shows one.
+//! **Invariant:** every variable that haft reads for itself is in [`VARIABLES`], or is one of a
+//! server by its name; keys are wrapped, so that no print of anything shows one.
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf};
 
@@ -18,8 +18,9 @@ pub struct Variable {
     pub about: &'static str,
 }
 
-/// Every environment variable that haft reads for itself. The search reads one more,
-/// `XDG_CONFIG_HOME`, for the person's own ignore rules of git.
+/// Every environment variable that haft reads for itself, but for those of servers: their names
+/// stand with the servers, see [`is_of_a_server`]. The search reads one more, `XDG_CONFIG_HOME`,
+/// for the person's own ignore rules of git.
 pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "HAFT_HOME",
@@ -27,33 +28,6 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable { name: "HAFT_MODEL", about: "The model, over settings and under `--model`." },
     Variable { name: "HAFT_EFFORT", about: "Thinking effort, over settings and under `--effort`." },
-    Variable {
-        name: "ANTHROPIC_BASE_URL",
-        about: "Address of an Anthropic Messages server; the provider's own without it.",
-    },
-    Variable { name: "ANTHROPIC_API_KEY", about: "Key for that server." },
-    Variable {
-        name: "OPENAI_BASE_URL",
-        about: "Address of an OpenAI Chat-compatible server, with its `/v1`.",
-    },
-    Variable { name: "OPENAI_API_KEY", about: "Key for that server." },
-    Variable { name: "OLLAMA_BASE_URL", about: "Address of Ollama, with its `/v1`." },
-    Variable { name: "LLAMACPP_BASE_URL", about: "Address of llama.cpp's server, with its `/v1`." },
-    Variable { name: "VLLM_BASE_URL", about: "Address of vLLM, with its `/v1`." },
-    Variable { name: "LMSTUDIO_BASE_URL", about: "Address of LM Studio, with its `/v1`." },
-    Variable { name: "OPENROUTER_BASE_URL", about: "Address in place of OpenRouter's." },
-    Variable { name: "OPENROUTER_API_KEY", about: "Key for OpenRouter." },
-    Variable { name: "GEMINI_BASE_URL", about: "Address in place of Gemini's compatible one." },
-    Variable { name: "GEMINI_API_KEY", about: "Key for Gemini." },
-    Variable { name: "GOOGLE_API_KEY", about: "Key for Gemini, under `GEMINI_API_KEY`." },
-    Variable { name: "GROQ_BASE_URL", about: "Address in place of Groq's." },
-    Variable { name: "GROQ_API_KEY", about: "Key for Groq." },
-    Variable { name: "DEEPSEEK_BASE_URL", about: "Address in place of DeepSeek's." },
-    Variable { name: "DEEPSEEK_API_KEY", about: "Key for DeepSeek." },
-    Variable { name: "MISTRAL_BASE_URL", about: "Address in place of Mistral's." },
-    Variable { name: "MISTRAL_API_KEY", about: "Key for Mistral." },
-    Variable { name: "TOGETHER_BASE_URL", about: "Address in place of Together's." },
-    Variable { name: "TOGETHER_API_KEY", about: "Key for Together." },
     Variable { name: "NO_COLOR", about: "Switches colour off when it is not empty." },
     Variable { name: "TERM", about: "`dumb` switches colour and cursor movement off." },
     Variable { name: "COLUMNS", about: "Width of the terminal where it cannot be asked." },

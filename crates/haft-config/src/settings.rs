@@ -107,7 +107,11 @@ pub struct Server {
     pub prefixes: Vec<String>,
 }
 
-/// What a server speaks.
+/// What a server speaks: the names of the wires that are built in.
+///
+/// This crate stands beside the one that has the wires and does not know it, yet its schema and
+/// its messages name the values. So the names are here a second time; a test of the binary fails
+/// where one of them is no wire, or a wire is none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerWire {
@@ -115,6 +119,14 @@ pub enum ServerWire {
     Anthropic,
     /// OpenAI Chat Completions.
     Openai,
+}
+
+impl ServerWire {
+    /// The name, as settings have it.
+    pub fn name(self) -> String {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        value.as_str().unwrap_or_default().to_owned()
+    }
 }
 
 /// What haft is to know of one model.

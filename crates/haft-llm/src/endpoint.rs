@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::{LlmError, Preset, WireKind};
+use crate::{LlmError, Preset, WIRES, WireKind, anthropic, openai, preset};
 
 /// A server's address and key.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub struct Endpoint {
 impl Endpoint {
     /// A server that speaks Anthropic Messages; none or an empty address means the provider's.
     pub fn anthropic(base_url: Option<String>, key: Option<String>) -> Self {
-        Self::named("anthropic", base_url, key)
+        Self::named(anthropic::NAME, base_url, key)
     }
 
     /// A server that speaks OpenAI Chat; none or an empty address means the provider's.
     pub fn openai(base_url: Option<String>, key: Option<String>) -> Self {
-        Self::named("openai", base_url, key)
+        Self::named(openai::NAME, base_url, key)
     }
 
     fn named(name: &str, base_url: Option<String>, key: Option<String>) -> Self {
@@ -49,7 +49,8 @@ impl Endpoint {
         let is_own = base_url.as_ref().is_none_or(own);
         let base_url = base_url.unwrap_or_else(|| preset.address.clone());
         Self {
-            is_makers: preset.is_makers(&base_url),
+            is_makers: preset::makers(preset.wire)
+                .is_some_and(|makers| base_url.trim_end_matches('/') == makers.address),
             // Whoever sets another address may well have a server that needs none.
             wants_key: is_own && preset.wants_key,
             base_url,
@@ -85,10 +86,7 @@ impl Endpoint {
                  that out"
             )));
         }
-        let openai = self.wire == WireKind::OpenAi;
-        let foreign = if openai { "/messages" } else { "/chat/completions" };
-        if self.base_url.trim_end_matches('/').ends_with(foreign) {
-            let right = if openai { "ANTHROPIC_BASE_URL" } else { "OPENAI_BASE_URL" };
+        if let Some((foreign, right)) = self.foreign_path() {
             return Err(LlmError::Config(format!(
                 "{url} is {shown:?}, which ends as requests of another kind of server do: set \
                  {right} and a model of that kind, or leave out {foreign:?}"
@@ -108,6 +106,18 @@ impl Endpoint {
             "{key} is not set: put the key for {} there, or set {url} to a server that needs none",
             self.base_url
         )))
+    }
+
+    /// The end of the address where it is that of another wire's requests, and the variable for a
+    /// server of that wire.
+    fn foreign_path(&self) -> Option<(&'static str, String)> {
+        let address = self.base_url.trim_end_matches('/');
+        let path = |kind: &WireKind| (kind.codec)(self).path();
+        if address.ends_with(path(&self.wire)) {
+            return None;
+        }
+        let foreign = WIRES.iter().find(|kind| address.ends_with(path(kind)))?;
+        Some((path(foreign), preset::makers(*foreign)?.url_variable))
     }
 
     /// The text with the key in it replaced.

@@ -111,7 +111,7 @@ mod tests {
     use crate::wire::Pieces;
 
     fn message(role: Role, calls: &[&str], results: &[&str]) -> Encoded {
-        Encoded::new(Pieces {
+        Encoded::of(Pieces {
             role,
             json: String::new(),
             mark: None,

@@ -24,9 +24,11 @@ mod preset;
 mod provider;
 mod retry;
 mod server;
+mod shared;
 mod stop;
 mod think;
 mod wire;
+mod wires;
 
 use std::sync::Arc;
 
@@ -38,32 +40,22 @@ pub use self::{
     endpoint::Endpoint,
     error::LlmError,
     model::{ModelRef, parse_model},
-    preset::{Preset, WireKind, presets},
+    preset::{Preset, presets},
     provider::{Answer, HttpProvider, Patience, Provider},
     retry::{Retry, RetryPolicy},
     script::{NAME as SCRIPT, ScriptProvider},
     server::{Habits, Server},
     wire::{Blobs, Encoded, NoBlobs, Request, Role, Target, Wire},
+    wires::{WIRES, WireKind},
 };
 
-/// Makes a provider for an Anthropic Messages server that asks again by `policy`.
-pub fn anthropic_provider(
+/// Makes a provider for a server, in the wire of its endpoint, that asks again by `policy`.
+pub fn http_provider(
     endpoint: Endpoint,
     client: Client,
     patience: Patience,
     policy: RetryPolicy,
 ) -> Arc<dyn Provider> {
-    let wire = Arc::new(anthropic::AnthropicMessages);
-    Arc::new(Retry::new(Arc::new(HttpProvider::new(wire, endpoint, client, patience)), policy))
-}
-
-/// Makes a provider for an OpenAI Chat-compatible server that asks again by `policy`.
-pub fn openai_provider(
-    endpoint: Endpoint,
-    client: Client,
-    patience: Patience,
-    policy: RetryPolicy,
-) -> Arc<dyn Provider> {
-    let wire = Arc::new(openai::OpenAiChat { newest_fields: endpoint.is_makers });
+    let wire = (endpoint.wire.codec)(&endpoint);
     Arc::new(Retry::new(Arc::new(HttpProvider::new(wire, endpoint, client, patience)), policy))
 }

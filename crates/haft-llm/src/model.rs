@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{LlmError, Preset, WireKind};
+use crate::{LlmError, Preset};
 
 /// A model, as a person names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub fn parse_model(text: &str, servers: &[Preset]) -> Result<ModelRef, LlmError>
             wrong(format!("there is a slash too much, did you mean {:?}?", parts.join("/")))
         }
         // No name there has one.
-        Some(known) if known.wire == WireKind::Anthropic && name.contains('/') => {
+        Some(known) if !known.wire.has_slashes && name.contains('/') => {
             let last = name.rsplit('/').next().unwrap_or(name);
             wrong(format!("there is a slash too much, did you mean \"{server}/{last}\"?"))
         }

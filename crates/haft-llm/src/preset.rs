@@ -3,14 +3,7 @@
 //! Sources: the providers' own pages on their OpenAI-compatible addresses, and the defaults of the servers
 //! that people run themselves.
 
-/// The wire that a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WireKind {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Chat Completions.
-    OpenAi,
-}
+use crate::{WireKind, anthropic, openai};
 
 /// A server that models are reached by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,27 +34,26 @@ type Row = (
     WireKind,
 );
 
-use WireKind::{Anthropic, OpenAi};
-
-const ANTHROPIC: &str = "https://api.anthropic.com";
-const OPENAI: &str = "https://api.openai.com/v1";
+const ANTHROPIC: WireKind = anthropic::KIND;
+const OPENAI: WireKind = openai::KIND;
 const GEMINI: &str = "https://generativelanguage.googleapis.com/v1beta/openai";
 
-/// All that are built in; those without a variable for a key are servers of this machine.
+/// All that are built in; those without a variable for a key are servers of this machine. The
+/// server of a wire's own maker has the name of the wire.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    ("anthropic", &["claude", "opus", "sonnet", "haiku"], ANTHROPIC, "ANTHROPIC_BASE_URL", &["ANTHROPIC_API_KEY"], Anthropic),
-    ("openai", &["gpt", "o1", "o3", "o4", "chatgpt"], OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], OpenAi),
-    ("ollama", &[], "http://localhost:11434/v1", "OLLAMA_BASE_URL", &[], OpenAi),
-    ("llama.cpp", &[], "http://localhost:8080/v1", "LLAMACPP_BASE_URL", &[], OpenAi),
-    ("vllm", &[], "http://localhost:8000/v1", "VLLM_BASE_URL", &[], OpenAi),
-    ("lmstudio", &[], "http://localhost:1234/v1", "LMSTUDIO_BASE_URL", &[], OpenAi),
-    ("openrouter", &[], "https://openrouter.ai/api/v1", "OPENROUTER_BASE_URL", &["OPENROUTER_API_KEY"], OpenAi),
-    ("gemini", &["gemini"], GEMINI, "GEMINI_BASE_URL", &["GEMINI_API_KEY", "GOOGLE_API_KEY"], OpenAi),
-    ("groq", &[], "https://api.groq.com/openai/v1", "GROQ_BASE_URL", &["GROQ_API_KEY"], OpenAi),
-    ("deepseek", &["deepseek"], "https://api.deepseek.com/v1", "DEEPSEEK_BASE_URL", &["DEEPSEEK_API_KEY"], OpenAi),
-    ("mistral", &["mistral", "magistral", "codestral", "devstral"], "https://api.mistral.ai/v1", "MISTRAL_BASE_URL", &["MISTRAL_API_KEY"], OpenAi),
-    ("together", &[], "https://api.together.xyz/v1", "TOGETHER_BASE_URL", &["TOGETHER_API_KEY"], OpenAi),
+    ("anthropic", &["claude", "opus", "sonnet", "haiku"], "https://api.anthropic.com", "ANTHROPIC_BASE_URL", &["ANTHROPIC_API_KEY"], ANTHROPIC),
+    ("openai", &["gpt", "o1", "o3", "o4", "chatgpt"], "https://api.openai.com/v1", "OPENAI_BASE_URL", &["OPENAI_API_KEY"], OPENAI),
+    ("ollama", &[], "http://localhost:11434/v1", "OLLAMA_BASE_URL", &[], OPENAI),
+    ("llama.cpp", &[], "http://localhost:8080/v1", "LLAMACPP_BASE_URL", &[], OPENAI),
+    ("vllm", &[], "http://localhost:8000/v1", "VLLM_BASE_URL", &[], OPENAI),
+    ("lmstudio", &[], "http://localhost:1234/v1", "LMSTUDIO_BASE_URL", &[], OPENAI),
+    ("openrouter", &[], "https://openrouter.ai/api/v1", "OPENROUTER_BASE_URL", &["OPENROUTER_API_KEY"], OPENAI),
+    ("gemini", &["gemini"], GEMINI, "GEMINI_BASE_URL", &["GEMINI_API_KEY", "GOOGLE_API_KEY"], OPENAI),
+    ("groq", &[], "https://api.groq.com/openai/v1", "GROQ_BASE_URL", &["GROQ_API_KEY"], OPENAI),
+    ("deepseek", &["deepseek"], "https://api.deepseek.com/v1", "DEEPSEEK_BASE_URL", &["DEEPSEEK_API_KEY"], OPENAI),
+    ("mistral", &["mistral", "magistral", "codestral", "devstral"], "https://api.mistral.ai/v1", "MISTRAL_BASE_URL", &["MISTRAL_API_KEY"], OPENAI),
+    ("together", &[], "https://api.together.xyz/v1", "TOGETHER_BASE_URL", &["TOGETHER_API_KEY"], OPENAI),
 ];
 
 /// The servers that haft knows.
@@ -79,14 +71,15 @@ pub fn presets() -> Vec<Preset> {
     ROWS.iter().map(row).collect()
 }
 
+/// The server of a wire's own maker, where it is built in.
+pub(crate) fn makers(wire: WireKind) -> Option<Preset> {
+    presets().into_iter().find(|preset| preset.wire == wire && preset.is_makers())
+}
+
 impl Preset {
-    /// Whether it is the server of a wire's own maker, which takes its newest fields.
-    pub(crate) fn is_makers(&self, address: &str) -> bool {
-        let own = match self.wire {
-            Anthropic => ANTHROPIC,
-            OpenAi => OPENAI,
-        };
-        address.trim_end_matches('/') == own
+    /// Whether it is the server of its wire's own maker.
+    pub fn is_makers(&self) -> bool {
+        self.name == self.wire.name
     }
 
     /// Whether it is a server of this machine, as far as its own address tells.

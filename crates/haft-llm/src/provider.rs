@@ -117,6 +117,7 @@ impl Provider for HttpProvider {
         let attempt = Attempt {
             provider: self.clone(),
             model: request.model.clone(),
+            url: self.wire.url(&self.endpoint.base_url, &request),
             stop,
             state: State::Asking(Box::new(request)),
             ready: VecDeque::new(),
@@ -130,9 +131,8 @@ impl Provider for HttpProvider {
 }
 
 impl HttpProvider {
-    async fn post(&self, request: &Request) -> Result<Response, LlmError> {
+    async fn post(&self, url: &str, request: &Request) -> Result<Response, LlmError> {
         let HttpProvider { wire, endpoint, client, patience, .. } = self;
-        let url = wire.url(&endpoint.base_url);
         let own = wire.headers(endpoint.key.as_deref());
         let mut headers =
             vec![("content-type", "application/json"), ("accept", "text/event-stream")];
@@ -141,7 +141,7 @@ impl HttpProvider {
         }
         headers.extend(own.iter().map(|(name, value)| (*name, value.as_str())));
         let body = Bytes::from(wire.request(request));
-        let asked = client.post(&url, &headers, body);
+        let asked = client.post(url, &headers, body);
         match tokio::time::timeout(patience.silence, asked).await {
             Ok(response) => response.map_err(|error| self.network(&error)),
             Err(_) => Err(self.stalled(patience.silence, "any answer")),
@@ -200,6 +200,8 @@ impl HttpProvider {
 struct Attempt {
     provider: HttpProvider,
     model: String,
+    /// Where it is sent to.
+    url: String,
     stop: CancellationToken,
     state: State,
     ready: VecDeque<Delta>,
@@ -263,7 +265,7 @@ impl Attempt {
         let mut request = request.clone();
         request.without = self.provider.server.refused(&self.model);
         loop {
-            let mut response = self.provider.post(&request).await?;
+            let mut response = self.provider.post(&self.url, &request).await?;
             let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
             if response.status() == 200 && !kind.contains("html") {
                 let Self { provider: HttpProvider { wire, server, .. }, .. } = self;
@@ -286,10 +288,9 @@ impl Attempt {
 
     /// What a body means that is no answer.
     fn failed(&self, response: &Response, body: &str) -> LlmError {
-        let HttpProvider { wire, endpoint, .. } = &self.provider;
         failure::of_answer(&Failed {
-            endpoint,
-            url: &wire.url(&endpoint.base_url),
+            endpoint: &self.provider.endpoint,
+            url: &self.url,
             model: &self.model,
             status: response.status(),
             retry_after_ms: retry_after(response),

@@ -173,11 +173,12 @@ impl Provider for ScriptProvider {
     }
 
     fn encode(&self, message: &Message, _: &Target, _: &dyn Blobs) -> Encoded {
-        Encoded::empty(match message {
+        let role = match message {
             Message::User { .. } => Role::User,
             Message::Assistant { .. } => Role::Assistant,
             Message::Results { .. } => Role::Results,
-        })
+        };
+        Encoded::new(role, String::new())
     }
 
     fn encode_tools(&self, _: &[ToolSpec]) -> String {

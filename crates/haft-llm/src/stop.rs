@@ -8,7 +8,7 @@
 
 use haft_types::Stop;
 
-use crate::{LlmError, error::excerpt};
+use crate::{LlmError, error::excerpt, failure};
 
 /// What an answer held when its reason came.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,6 +17,26 @@ pub(crate) struct Content {
     pub(crate) called: bool,
     /// True when its words are marked as a refusal.
     pub(crate) refused: bool,
+}
+
+/// Judges an end mark: whether something came, and whether it is known why the answer ends.
+///
+/// # Errors
+/// Fails where nothing came before the mark, or no reason for the end.
+pub(crate) fn check_mark(is_empty: bool, is_known: bool) -> Result<(), LlmError> {
+    // An end with nothing before it is no answer.
+    if is_empty {
+        return Err(failure::empty());
+    }
+    if is_known { Ok(()) } else { Err(failure::no_reason()) }
+}
+
+/// Judges the reason that a server gave, or none.
+///
+/// # Errors
+/// Fails as [`of_reason`] does.
+pub(crate) fn of(reason: Option<&str>, content: Content) -> Result<Stop, LlmError> {
+    reason.map_or_else(|| Ok(without_reason(content)), |reason| of_reason(reason, content))
 }
 
 /// Judges a reason.
@@ -53,7 +73,7 @@ pub(crate) fn of_reason(reason: &str, content: Content) -> Result<Stop, LlmError
 }
 
 /// The stop of an answer whose server gives no reasons.
-pub(crate) fn without_reason(content: Content) -> Stop {
+fn without_reason(content: Content) -> Stop {
     match content {
         Content { called: true, .. } => Stop::ToolUse,
         Content { refused: true, .. } => Stop::Refusal,

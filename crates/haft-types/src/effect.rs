@@ -133,12 +133,18 @@ pub struct Plan {
     /// need wait for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
+    /// True where it runs in a process that goes on behind the call, such as a named shell: what
+    /// that process may touch cannot be widened for this call alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lives_on: bool,
 }
 
 impl Plan {
     /// Starts a plan on the place's host, without effects.
     pub fn new(place: &Place, title: impl Into<String>) -> Self {
-        Self { host: place.host.clone(), title: title.into(), effects: Vec::new(), waits: false }
+        let (waits, lives_on) = (false, false);
+        let (host, title) = (place.host.clone(), title.into());
+        Self { host, title, effects: Vec::new(), waits, lives_on }
     }
 
     /// The plan of a call about which nothing is known: always safe, always asked about.
@@ -150,6 +156,12 @@ impl Plan {
     #[must_use]
     pub fn waiting(self) -> Self {
         Self { waits: true, ..self }
+    }
+
+    /// The same plan, marked as one of a call in a process that goes on behind it.
+    #[must_use]
+    pub fn living_on(self) -> Self {
+        Self { lives_on: true, ..self }
     }
 
     /// Adds one effect.

@@ -149,6 +149,10 @@ pub struct Outcome {
     /// Why it was denied, for programs; none where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denial: Option<Denial>,
+    /// True where something of the call goes on behind it, such as a job: what was set up for its
+    /// programs is kept then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps: bool,
 }
 
 impl Outcome {

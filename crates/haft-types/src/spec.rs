@@ -127,6 +127,10 @@ pub struct ToolSpec {
     pub name: Text,
     /// Other names for the tool.
     pub aliases: Vec<Text>,
+    /// Tools whose denials as a whole hold for this one too, beside its own: `edit` for one that
+    /// writes files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules_of: Vec<Text>,
     /// Name for people: `Read file`.
     pub label: Text,
     /// For the model: what it does, where it stops, when to use something else.

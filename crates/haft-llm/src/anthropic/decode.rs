@@ -423,12 +423,8 @@ impl MessagesDecoder {
 
     /// Takes the end mark.
     fn done(&mut self, out: &mut Vec<Delta>) -> Result<(), LlmError> {
-        if self.is_empty() {
-            return Err(failure::empty());
-        }
-        if self.stop.is_none() && !self.habits.ends_without_reason && !self.called {
-            return Err(failure::no_reason());
-        }
+        let is_known = self.stop.is_some() || self.habits.ends_without_reason || self.called;
+        stop::check_mark(self.is_empty(), is_known)?;
         self.end(out)
     }
 
@@ -448,11 +444,7 @@ impl MessagesDecoder {
         let is_call = |block: &Block| matches!(block.kind, Kind::Call { .. });
         let called = self.called || self.blocks.iter().any(is_call);
         let content = Content { called, refused: false };
-        let stop = match &self.stop {
-            Some(reason) => stop::of_reason(reason, content),
-            None => Ok(stop::without_reason(content)),
-        };
-        let stop = match stop {
+        let stop = match stop::of(self.stop.as_deref(), content) {
             Ok(stop) => stop,
             Err(error) => {
                 self.break_off(out);

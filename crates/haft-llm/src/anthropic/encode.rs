@@ -7,8 +7,9 @@ use crate::{
     Blobs, Encoded, Request, Role, Target,
     history::{Item, repaired},
     json::{push_field, push_string},
+    shared::{self, NO_OUTPUT, NO_RESULT, NOTHING, push_text},
     think,
-    wire::{self, NO_OUTPUT, NO_RESULT, NOTHING, Pieces, push_text},
+    wire::Pieces,
 };
 
 const CACHE_MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
@@ -81,7 +82,7 @@ impl Content {
         let json = head + &self.blocks + "]}";
         let mark = self.markable.then(|| json.len() - "}]}".len());
         let Self { optional, calls, results, .. } = self;
-        Encoded::new(Pieces { role, json, mark, optional, calls, results })
+        Encoded::of(Pieces { role, json, mark, optional, calls, results })
     }
 
     fn next(&mut self) -> &mut String {
@@ -98,7 +99,7 @@ impl Content {
 
     fn said(&mut self, part: &Part, target: &Target, blobs: &dyn Blobs) {
         match part {
-            Part::Text { text } if wire::says_something(part) => self.text(text),
+            Part::Text { text } if shared::says_something(part) => self.text(text),
             Part::Image { blob } => push_image(self.next(), blob, target, blobs),
             _ => {}
         }
@@ -111,7 +112,7 @@ impl Content {
             if is_in_text(part) && source.same_host {
                 let with_text = matches!(after.first(), Some(Part::Text { .. }));
                 let (tagged, after) = rest.split_at(1 + usize::from(with_text));
-                self.text(&wire::joined_texts(tagged, true).concat());
+                self.text(&shared::joined_texts(tagged, true).concat());
                 rest = after;
             } else {
                 self.answered(part, own, source);
@@ -122,7 +123,7 @@ impl Content {
 
     fn answered(&mut self, part: &Part, own: bool, source: &Source<'_>) {
         match part {
-            Part::Text { text } if wire::says_something(part) => self.text(text),
+            Part::Text { text } if shared::says_something(part) => self.text(text),
             Part::Thinking { .. } if is_in_text(part) => {}
             Part::Thinking { text, signature: Some(signature) } if own => {
                 self.thinking(text, signature);
@@ -139,7 +140,7 @@ impl Content {
                     && by_wire == NAME
                     && by_model == source.model
                     && json.starts_with('{')
-                    && wire::is_json(json) =>
+                    && shared::is_json(json) =>
             {
                 self.next().push_str(json);
                 self.markable = false;
@@ -163,17 +164,17 @@ impl Content {
     }
 
     fn call(&mut self, call: &ToolUse, same_host: bool) {
-        let id = wire::wire_id(&call.id);
+        let id = shared::wire_id(&call.id);
         self.next();
         let out = &mut self.blocks;
         out.push_str("{\"type\":\"tool_use\",");
         push_field(out, "id", &id);
         out.push(',');
-        push_field(out, "name", &wire::wire_name(&call.name));
+        push_field(out, "name", &shared::wire_name(&call.name));
         out.push_str(",\"input\":");
-        out.push_str(&wire::replayed_arguments(&call.raw, call.input.as_ref()));
+        out.push_str(&shared::replayed_arguments(&call.raw, call.input.as_ref()));
         if let Some(extra) = call.extra.as_deref().filter(|_| same_host) {
-            wire::push_fields(out, extra, &OWN_FIELDS, &mut self.optional);
+            shared::push_fields(out, extra, &OWN_FIELDS, &mut self.optional);
         }
         out.push('}');
         self.calls.push(id);
@@ -183,7 +184,7 @@ impl Content {
         // The API refuses images inside an error result; they follow the results instead.
         let mut after = Vec::new();
         for result in results {
-            let id = wire::wire_id(&result.id);
+            let id = shared::wire_id(&result.id);
             let is_error = result.outcome.status.is_error();
             self.next();
             let start = self.blocks.len();
@@ -194,7 +195,7 @@ impl Content {
             for part in &result.outcome.content {
                 let separator = if self.blocks.len() > from { "," } else { "" };
                 match part {
-                    Part::Text { text } if wire::says_something(part) => {
+                    Part::Text { text } if shared::says_something(part) => {
                         self.blocks.push_str(separator);
                         push_text(&mut self.blocks, text);
                     }
@@ -229,8 +230,8 @@ fn is_in_text(part: &Part) -> bool {
 }
 
 fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs) {
-    let picture = wire::picture(blob, target, blobs, MAX_IMAGE);
-    wire::push_picture(out, picture, |out, mime, base64| {
+    let picture = shared::picture(blob, target, blobs, MAX_IMAGE);
+    shared::push_picture(out, picture, |out, mime, base64| {
         out.push_str("{\"type\":\"image\",\"source\":{\"type\":\"base64\",");
         push_field(out, "media_type", mime);
         out.push_str(",\"data\":\"");
@@ -241,26 +242,13 @@ fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs)
 
 /// Encodes the tool definitions.
 pub(super) fn tools(tools: &[ToolSpec]) -> String {
-    let mut out = String::from("[");
-    wire::push_list(&mut out, tools, |out, tool| {
-        out.push('{');
-        push_field(out, "name", &tool.name);
-        out.push(',');
-        push_field(out, "description", &tool.description);
-        out.push_str(",\"input_schema\":");
-        out.push_str(&wire::schema_json(tool));
-        out.push('}');
-    });
-    out.push(']');
-    out
+    shared::tool_list(tools, ["{", "input_schema", "}"])
 }
 
 /// Joins a request: what changes least stands first.
 pub(super) fn request(request: &Request) -> String {
     let items = repaired(&request.messages);
-    let size: usize = request.messages.iter().map(|m| m.json().len() + 1).sum();
-    let system: usize = request.system.iter().map(String::len).sum();
-    let mut out = String::with_capacity(size + request.tools.len() + system * 9 / 8 + 2_048);
+    let mut out = shared::body_for(request, 2_048);
     let max = request.max_tokens.unwrap_or_else(|| limits::default_max_tokens(&request.model));
     out.push('{');
     push_field(&mut out, "model", &request.model);
@@ -277,7 +265,7 @@ pub(super) fn request(request: &Request) -> String {
     push_system(&mut out, &request.system);
     out.push_str(",\"messages\":[");
     let marks = marks(&items);
-    wire::push_list(&mut out, items.iter().enumerate(), |out, (at, item)| {
+    shared::push_list(&mut out, items.iter().enumerate(), |out, (at, item)| {
         push_item(out, item, marks.contains(&Some(at)), &request.without);
     });
     out.push_str("]}");
@@ -326,17 +314,17 @@ fn push_item(out: &mut String, item: &Item<'_>, marked: bool, without: &[String]
                     out.push_str(CACHE_MARK);
                     out.push_str(&json[at..]);
                 }
-                None => wire::push_message(out, message, without),
+                None => shared::push_message(out, message, without),
             }
         }
         Item::Some(message, kept) => {
             out.push_str("{\"role\":\"user\",\"content\":[");
-            wire::push_kept(out, message, kept);
+            shared::push_kept(out, message, kept);
             out.push_str("]}");
         }
         Item::Missing(ids) => {
             out.push_str("{\"role\":\"user\",\"content\":[");
-            wire::push_list(out, ids, |out, id| {
+            shared::push_list(out, ids, |out, id| {
                 out.push_str("{\"type\":\"tool_result\",");
                 push_field(out, "tool_use_id", id);
                 out.push_str(",\"content\":");

@@ -8,12 +8,18 @@ mod decode;
 mod encode;
 mod limits;
 
+use std::sync::Arc;
+
 use haft_types::{Message, ToolSpec};
 
-use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire};
+use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire, WireKind, shared};
 
 /// The wire's name.
 pub const NAME: &str = "anthropic";
+
+/// The wire as presets and settings refer to it.
+pub const KIND: WireKind =
+    WireKind { name: NAME, codec: |_| Arc::new(AnthropicMessages), has_slashes: false };
 
 /// The codec of Anthropic Messages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,13 +30,11 @@ impl Wire for AnthropicMessages {
         NAME
     }
 
-    fn url(&self, base_url: &str) -> String {
-        let base = base_url.trim_end_matches('/');
-        if base.ends_with(self.path()) {
-            return base.to_owned();
-        }
-        let base = base.strip_suffix("/v1").unwrap_or(base);
-        format!("{base}/v1/messages")
+    fn url(&self, base_url: &str, _: &Request) -> String {
+        shared::request_url(base_url, self.path(), |base| {
+            let base = base.strip_suffix("/v1").unwrap_or(base);
+            format!("{base}/v1/messages")
+        })
     }
 
     fn path(&self) -> &'static str {

@@ -302,14 +302,8 @@ impl ChatDecoder {
 
     /// Takes the end mark.
     fn done(&mut self, out: &mut Vec<Delta>) -> Result<(), LlmError> {
-        // An end with nothing before it is no answer.
-        if self.is_empty() {
-            return Err(failure::empty());
-        }
-        let known = self.habits.ends_without_reason || self.calls.any_ended();
-        if self.finish.is_none() && !known {
-            return Err(failure::no_reason());
-        }
+        let may_be_left_out = self.habits.ends_without_reason || self.calls.any_ended();
+        stop::check_mark(self.is_empty(), self.finish.is_some() || may_be_left_out)?;
         self.end(out)
     }
 
@@ -322,11 +316,7 @@ impl ChatDecoder {
     fn end(&mut self, out: &mut Vec<Delta>) -> Result<(), LlmError> {
         self.ended = true;
         let content = Content { called: self.calls.any(), refused: self.refused };
-        let stop = match &self.finish {
-            Some(reason) => stop::of_reason(reason, content),
-            None => Ok(stop::without_reason(content)),
-        };
-        let stop = match stop {
+        let stop = match stop::of(self.finish.as_deref(), content) {
             Ok(stop) => stop,
             Err(error) => {
                 // A reason ends the calls, whatever it is.

@@ -7,7 +7,8 @@ use crate::{
     Blobs, Effort, Encoded, Request, Role, Target,
     history::{Item, repaired},
     json::{push_field, push_string},
-    wire::{self, NO_OUTPUT, NO_RESULT, NOTHING, Pieces, push_text},
+    shared::{self, NO_OUTPUT, NO_RESULT, NOTHING, push_text},
+    wire::Pieces,
 };
 
 /// Bytes of base64 that are sent for one image.
@@ -41,13 +42,13 @@ pub(super) fn message(
             push_results(&mut pieces, results, target, blobs);
         }
     }
-    Encoded::new(pieces)
+    Encoded::of(pieces)
 }
 
 fn push_user(out: &mut String, parts: &[Part], target: &Target, blobs: &dyn Blobs) {
     out.push_str("{\"role\":\"user\",\"content\":");
     let shown = |part: &&Part| {
-        matches!(part, Part::Text { .. } | Part::Image { .. }) && wire::says_something(part)
+        matches!(part, Part::Text { .. } | Part::Image { .. }) && shared::says_something(part)
     };
     let mut parts = parts.iter().filter(shown).peekable();
     match parts.next() {
@@ -57,7 +58,7 @@ fn push_user(out: &mut String, parts: &[Part], target: &Target, blobs: &dyn Blob
         Some(first) => {
             out.push('[');
             let parts = std::iter::once(first).chain(parts);
-            wire::push_list(out, parts, |out, part| match part {
+            shared::push_list(out, parts, |out, part| match part {
                 Part::Text { text } => push_text(out, text),
                 Part::Image { blob } => push_image(out, blob, target, blobs),
                 _ => {}
@@ -72,7 +73,7 @@ fn push_user(out: &mut String, parts: &[Part], target: &Target, blobs: &dyn Blob
 fn push_assistant(pieces: &mut Pieces, parts: &[Part], own: bool) {
     let out = &mut pieces.json;
     out.push_str("{\"role\":\"assistant\"");
-    let texts = wire::joined_texts(parts, own);
+    let texts = shared::joined_texts(parts, own);
     let calls: Vec<_> = parts
         .iter()
         .filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None })
@@ -88,13 +89,13 @@ fn push_assistant(pieces: &mut Pieces, parts: &[Part], own: bool) {
     }
     for (at, call) in calls.iter().enumerate() {
         let out = &mut pieces.json;
-        let id = wire::wire_id(&call.id);
+        let id = shared::wire_id(&call.id);
         out.push_str(if at == 0 { ",\"tool_calls\":[{" } else { ",{" });
         push_field(out, "id", &id);
         out.push_str(",\"type\":\"function\"");
         let extra = call.extra.as_deref().filter(|_| own);
         if let Some(extra) = extra {
-            wire::push_fields(
+            shared::push_fields(
                 out,
                 extra,
                 &["id", "type", "index", "function"],
@@ -102,12 +103,12 @@ fn push_assistant(pieces: &mut Pieces, parts: &[Part], own: bool) {
             );
         }
         out.push_str(",\"function\":{");
-        push_field(out, "name", &wire::wire_name(&call.name));
+        push_field(out, "name", &shared::wire_name(&call.name));
         out.push(',');
-        let arguments = wire::replayed_arguments(&call.raw, call.input.as_ref());
+        let arguments = shared::replayed_arguments(&call.raw, call.input.as_ref());
         push_field(out, "arguments", &arguments);
         if let Some(function) = extra.and_then(of_function) {
-            wire::push_fields(out, &function, &["name", "arguments"], &mut pieces.optional);
+            shared::push_fields(out, &function, &["name", "arguments"], &mut pieces.optional);
         }
         out.push_str("}}");
         pieces.calls.push(id);
@@ -147,7 +148,7 @@ fn push_reasoning(pieces: &mut Pieces, parts: &[Part], called: bool) {
         if let Part::Opaque { wire, json, .. } = part
             && wire == NAME
         {
-            wire::push_fields(out, json, &["role", "content", "tool_calls"], optional);
+            shared::push_fields(out, json, &["role", "content", "tool_calls"], optional);
         }
     }
 }
@@ -155,7 +156,7 @@ fn push_reasoning(pieces: &mut Pieces, parts: &[Part], called: bool) {
 fn push_results(pieces: &mut Pieces, results: &[CallResult], target: &Target, blobs: &dyn Blobs) {
     let mut images = Vec::new();
     for result in results {
-        let id = wire::wire_id(&result.id);
+        let id = shared::wire_id(&result.id);
         let text = result.outcome.joined_text();
         let before = images.len();
         images.extend(result.outcome.content.iter().filter_map(|part| match part {
@@ -200,8 +201,8 @@ fn push_tool(out: &mut String, id: &str, text: &str) {
 }
 
 fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs) {
-    let picture = wire::picture(blob, target, blobs, MAX_IMAGE);
-    wire::push_picture(out, picture, |out, mime, base64| {
+    let picture = shared::picture(blob, target, blobs, MAX_IMAGE);
+    shared::push_picture(out, picture, |out, mime, base64| {
         out.push_str("{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:");
         out.push_str(mime);
         out.push_str(";base64,");
@@ -212,26 +213,14 @@ fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs)
 
 /// Encodes the tool definitions.
 pub(super) fn tools(tools: &[ToolSpec]) -> String {
-    let mut out = String::from("[");
-    wire::push_list(&mut out, tools, |out, tool| {
-        out.push_str("{\"type\":\"function\",\"function\":{");
-        push_field(out, "name", &tool.name);
-        out.push(',');
-        push_field(out, "description", &tool.description);
-        out.push_str(",\"parameters\":");
-        out.push_str(&wire::schema_json(tool));
-        out.push_str("}}");
-    });
-    out.push(']');
-    out
+    let start = "{\"type\":\"function\",\"function\":{";
+    shared::tool_list(tools, [start, "parameters", "}}"])
 }
 
 /// Joins a request: what changes least stands first.
 pub(super) fn request(request: &Request, newest_fields: bool) -> String {
     let items = repaired(&request.messages);
-    let size: usize = request.messages.iter().map(|m| m.json().len() + 1).sum();
-    let system: usize = request.system.iter().map(String::len).sum();
-    let mut out = String::with_capacity(size + request.tools.len() + system * 9 / 8 + 1_024);
+    let mut out = shared::body_for(request, 1_024);
     out.push('{');
     push_field(&mut out, "model", &request.model);
     out.push_str(if request.whole {
@@ -263,16 +252,16 @@ pub(super) fn request(request: &Request, newest_fields: bool) -> String {
         push_field(&mut out, "content", &system.join("\n\n"));
         out.push_str("},");
     }
-    wire::push_list(&mut out, &items, |out, item| push_item(out, item, &request.without));
+    shared::push_list(&mut out, &items, |out, item| push_item(out, item, &request.without));
     out.push_str("]}");
     out
 }
 
 fn push_item(out: &mut String, item: &Item<'_>, without: &[String]) {
     match item {
-        Item::Whole(message) => wire::push_message(out, message, without),
-        Item::Some(message, kept) => wire::push_kept(out, message, kept),
-        Item::Missing(ids) => wire::push_list(out, ids, |out, id| push_tool(out, id, NO_RESULT)),
+        Item::Whole(message) => shared::push_message(out, message, without),
+        Item::Some(message, kept) => shared::push_kept(out, message, kept),
+        Item::Missing(ids) => shared::push_list(out, ids, |out, id| push_tool(out, id, NO_RESULT)),
         Item::Filler(text) => {
             out.push_str("{\"role\":\"user\",");
             push_field(out, "content", text);

@@ -6,13 +6,22 @@
 mod decode;
 mod encode;
 
+use std::sync::Arc;
+
 pub(crate) use self::decode::REASONING_FIELDS;
 use haft_types::{Message, ToolSpec};
 
-use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire};
+use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire, WireKind, shared};
 
 /// The wire's name.
 pub const NAME: &str = "openai";
+
+/// The wire as presets and settings refer to it.
+pub const KIND: WireKind = WireKind {
+    name: NAME,
+    codec: |endpoint| Arc::new(OpenAiChat { newest_fields: endpoint.is_makers }),
+    has_slashes: true,
+};
 
 /// The codec of OpenAI Chat Completions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,9 +36,9 @@ impl Wire for OpenAiChat {
         NAME
     }
 
-    fn url(&self, base_url: &str) -> String {
-        let base = base_url.trim_end_matches('/');
-        if base.ends_with(self.path()) { base.to_owned() } else { format!("{base}{}", self.path()) }
+    fn url(&self, base_url: &str, _: &Request) -> String {
+        let path = self.path();
+        shared::request_url(base_url, path, |base| format!("{base}{path}"))
     }
 
     fn path(&self) -> &'static str {

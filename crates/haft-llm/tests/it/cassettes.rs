@@ -9,8 +9,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::StreamExt as _;
 use haft_llm::{
     AnswerReader, Blobs, Delta, Encoded, Endpoint, Habits, HttpProvider, LlmError, Patience,
-    Provider, Request, Retry, RetryPolicy, Target, Wire, anthropic::AnthropicMessages,
-    openai::OpenAiChat,
+    Preset, Provider, Request, Retry, RetryPolicy, Target, Wire, presets,
 };
 use haft_net::{Bytes, Client};
 use haft_testkit::{
@@ -21,6 +20,8 @@ use haft_types::{Blob, Message, ToolSpec};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+
+use crate::third_wire;
 
 /// The section `request` of a cassette.
 #[derive(Deserialize)]
@@ -58,13 +59,18 @@ impl Blobs for Store {
 /// which they are sent.
 const HOST: &str = "cassette:80";
 
+/// The server of the maker of the cassette's wire.
+fn preset(cassette: &Cassette) -> Preset {
+    let name = cassette.section("wire").expect("a section wire").trim();
+    let mut all = presets().into_iter().chain([third_wire::preset()]);
+    all.find(|preset| preset.name == name && preset.is_makers())
+        .unwrap_or_else(|| panic!("{}: no such wire: {name:?}", cassette.name))
+}
+
 fn wire(cassette: &Cassette) -> Arc<dyn Wire> {
-    let newest_fields = cassette.section("newest").is_some();
-    match cassette.section("wire").map(str::trim) {
-        Some("anthropic") => Arc::new(AnthropicMessages),
-        Some("openai") => Arc::new(OpenAiChat { newest_fields }),
-        other => panic!("{}: no such wire: {other:?}", cassette.name),
-    }
+    let preset = preset(cassette);
+    let is_makers = cassette.section("newest").is_some();
+    (preset.wire.codec)(&Endpoint { is_makers, ..Endpoint::of(&preset, None, None) })
 }
 
 fn request(cassette: &Cassette, wire: &dyn Wire) -> Request {
@@ -168,10 +174,9 @@ async fn live(cassette: &Cassette, wire: Arc<dyn Wire>, request: Request) -> (St
     let responses = cassette.responses().expect("valid statuses");
     let stalls = responses.iter().any(|response| response.steps.contains(&Step::Stall));
     let server = HttpServer::start(responses).await.unwrap();
-    let endpoint = match wire.name() {
-        "anthropic" => Endpoint::anthropic(Some(server.url()), Some("planted-key".into())),
-        _ => Endpoint::openai(Some(server.url()), Some("planted-key".into())),
-    };
+    let key = Some("planted-key".into());
+    let endpoint = Endpoint::of(&preset(cassette), Some(server.url()), key);
+    let address = wire.url("", &request);
     let patience = if stalls {
         let silence = Duration::from_millis(150);
         Patience { silence, end: silence, ..Patience::default() }
@@ -191,7 +196,7 @@ async fn live(cassette: &Cassette, wire: Arc<dyn Wire>, request: Request) -> (St
     }
     let requests = server.requests();
     for request in &requests {
-        assert_eq!(request.method, "POST");
+        assert_eq!((&*request.method, &request.target), ("POST", &address));
         let key = request.header("x-api-key").or_else(|| request.header("authorization"));
         assert!(key.unwrap().ends_with("planted-key"));
     }

@@ -12,3 +12,4 @@ mod cassettes;
 mod hostile;
 mod live;
 mod outages;
+mod third_wire;

@@ -37,6 +37,7 @@ use crate::{
     rules::{
         glob::PathGlob,
         rule::{PathClass, Subject},
+        tool_aliases::is_under,
     },
     sandbox::{
         read_mask::ReadMask,
@@ -228,9 +229,7 @@ impl Policy {
     /// Reports whether a rule denies the tool as a whole, so that it is not shown at all.
     pub fn hides(&self, tool: &ToolSpec) -> bool {
         self.with(Verdict::Deny).any(|placed| match &placed.rule.subject {
-            Subject::Tool(name) if name == "edit" => {
-                is_tool(tool, name) || matches!(&*tool.name, "write" | "notebook_edit")
-            }
+            Subject::Tool(name) if is_under(tool, name) => true,
             subject => names_tool(subject, tool, true),
         })
     }

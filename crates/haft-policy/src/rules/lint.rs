@@ -9,7 +9,7 @@ use haft_types::HostPath;
 
 use super::{
     rule::{PathClass, Subject},
-    tool_aliases::{is_known, nearest},
+    tool_aliases::{is_known, nearest, stands_for},
 };
 use crate::{Policy, Rule, RuleProblem, Scope, Verdict, decide::Placed};
 
@@ -207,7 +207,7 @@ fn covers(deny: &Subject, allow: &Subject) -> bool {
             | Command { tool: name, .. }
             | Domain { tool: name, .. }
             | Named { tool: name, .. },
-        ) => denied == name || denied == "edit" && matches!(&**name, "write" | "notebook_edit"),
+        ) => stands_for(denied, name),
         (Tool(denied), Path { class, .. }) => covers_class(denied, class),
         (Server(server), Tool(name) | Prefix(name)) => {
             let rest = name.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(&**server));
@@ -244,8 +244,7 @@ fn covers(deny: &Subject, allow: &Subject) -> bool {
 fn covers_class(denied: &str, class: &PathClass) -> bool {
     match (denied, class) {
         ("read", _) | ("edit", PathClass::Writes) => true,
-        ("edit", PathClass::Of(tool)) => matches!(&**tool, "write" | "notebook_edit"),
-        (denied, PathClass::Of(tool)) => denied == tool,
+        (denied, PathClass::Of(tool)) => stands_for(denied, tool),
         _ => false,
     }
 }

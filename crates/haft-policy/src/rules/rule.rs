@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     command_pattern::CommandPattern,
-    tool_aliases::{case_slip, is_known, nearest, own_name},
+    tool_aliases::{case_slip, is_known, nearest, own_name, stands_for},
 };
 
 /// What a rule, or a judgement, says.
@@ -244,8 +244,8 @@ fn parse_pattern(
         Verdict::Ask | Verdict::Deny => composed(pattern),
     };
     match tool.as_str() {
-        "read" | "edit" | "write" | "notebook_edit" | "grep" | "find" | "ls" => {
-            let class = match tool.as_str() {
+        name if stands_for("edit", name) || matches!(name, "read" | "grep" | "find" | "ls") => {
+            let class = match name {
                 "read" => PathClass::Reads,
                 "edit" => PathClass::Writes,
                 _ => PathClass::Of(tool),

@@ -1,5 +1,7 @@
 //! The names that other agents use for haft's tools, as rules and agent definitions write them.
 
+use haft_types::ToolSpec;
+
 /// Names that other agents use, with ours.
 pub const ALIASES: &[(&str, &str)] = &[
     ("Read", "read"),
@@ -27,6 +29,20 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("BashOutput", "job"),
     ("KillShell", "job"),
 ];
+
+/// Tools that rules for another one are about too: a tool, then that of the rules.
+const COVERED: &[(&str, &str)] = &[("write", "edit"), ("notebook_edit", "edit")];
+
+/// Reports whether rules for the tool `rules` are about a tool too, as far as its name tells, or are
+/// its own.
+pub(crate) fn stands_for(rules: &str, tool: &str) -> bool {
+    rules == tool || COVERED.contains(&(tool, rules))
+}
+
+/// The same for a tool whose spec is known: one that is not built in says it there.
+pub(crate) fn is_under(tool: &ToolSpec, rules: &str) -> bool {
+    stands_for(rules, &tool.name) || tool.rules_of.iter().any(|of| of == rules)
+}
 
 /// Our name for an exactly written one; a name that is in no table is its own.
 pub fn own_name(name: &str) -> &str {

@@ -144,6 +144,11 @@ fn a_tool_denied_as_a_whole_is_hidden() {
     assert!(hidden("mcp__s", "mcp s t") && hidden("mcp__s__t", "mcp s t"));
     assert!(hidden("mcp__*", "mcp s t") && !hidden("mcp__s", "mcp st t"));
     assert!(hidden("Edit", "write x") && !hidden("Edit(**)", "write x"));
+    let mut foreign = ask("think").tool;
+    let denies = policy(&Rules::default().with(Verdict::Deny, Scope::User, "Edit"));
+    assert!(!denies.hides(&foreign));
+    foreign.rules_of = vec!["edit".into()];
+    assert!(denies.hides(&foreign));
 }
 
 #[test]

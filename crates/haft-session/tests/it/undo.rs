@@ -190,6 +190,7 @@ fn call(id: &str, turn: u64, paths: &[&str]) -> [Event; 2] {
         title: format!("Doing {id}"),
         effects: Vec::new(),
         waits: false,
+        lives_on: false,
     };
     let started = Body::CallStarted {
         call: call.clone(),
@@ -245,8 +246,13 @@ fn what_is_found_while_jobs_run_names_them() {
     let command = |id: &str| {
         let target = Target::command("make".to_owned());
         let effects = vec![Effect { access: Access::Destroy, target }];
-        let plan =
-            Plan { host: "local".into(), title: format!("Running {id}"), effects, waits: false };
+        let plan = Plan {
+            host: "local".into(),
+            title: format!("Running {id}"),
+            effects,
+            waits: false,
+            lives_on: false,
+        };
         let [started, ended] = call(id, 1, &["/made"]);
         let Body::CallStarted { call, tool, input, .. } = started.body else { unreachable!() };
         [event(Body::CallStarted { call, tool, input, plan: Some(plan) }), ended]

@@ -7,6 +7,7 @@ mod anything;
 mod begun;
 mod budget;
 mod denied;
+mod foreign;
 mod forms;
 mod guard;
 mod hooks;

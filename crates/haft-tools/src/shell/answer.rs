@@ -74,6 +74,7 @@ pub(super) fn outcome(
         job_id: job,
     };
     Outcome {
+        keeps: data.job_id.is_some(),
         status,
         data: serde_json::to_value(data).ok(),
         detail: Some(detail),

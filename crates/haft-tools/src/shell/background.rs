@@ -198,6 +198,7 @@ fn outcome(command: String, text: String, data: Data, job: &Job, told: GoesOn) -
         data: serde_json::to_value(data).ok(),
         detail: Some(Shape::Terminal { command, output, exit: None, note }.into()),
         notes: said.clone(),
+        keeps: true,
         ..Outcome::text(answer::joined(text, &[vec![way], said].concat()))
     }
 }

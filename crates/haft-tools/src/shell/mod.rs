@@ -234,6 +234,7 @@ impl Tool for Bash {
         let asked = folder(input, place)?;
         let SecretCommand { command, names } = self.handed(input)?;
         let plan = Plan::new(place, title(input));
+        let plan = if session::asked(input).is_some() { plan.living_on() } else { plan };
         let plan = match &asked {
             _ if !self.is_fresh(input) => plan.with(Access::Destroy, Target::command(command)),
             asked => scripted(plan, &command, asked.as_ref().unwrap_or(&place.cwd), &place.home),

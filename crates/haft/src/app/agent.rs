@@ -425,7 +425,6 @@ impl Signals {
 
 #[cfg(test)]
 mod tests {
-    use haft_llm::Wire;
     use haft_testkit::harness::shouts;
     use haft_tool::Registry;
     use haft_types::{Env, Loading};
@@ -460,11 +459,8 @@ mod tests {
         assert!(prompt.ends_with(around.git.as_deref().unwrap()), "what changes stands last");
 
         let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
-        let wires: [&dyn Wire; 2] = [
-            &haft_llm::anthropic::AnthropicMessages,
-            &haft_llm::openai::OpenAiChat { newest_fields: true },
-        ];
-        for wire in wires {
+        let endpoint = haft_llm::Endpoint::openai(None, None);
+        for wire in haft_llm::WIRES.iter().map(|kind| (kind.codec)(&endpoint)) {
             let json = wire.tools(&specs);
             println!(
                 "definitions on {}: {} bytes of at most {TOOLS_MOST}",

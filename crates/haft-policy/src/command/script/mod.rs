@@ -719,7 +719,13 @@ mod tests {
             let target = Target::Command { text: text.to_owned(), fresh_in: Some(cwd.clone()) };
             let command = Effect { access: Access::Destroy, target };
             let effects = std::iter::once(command).chain(script.effects()).collect();
-            let plan = Plan { effects, host: "here".into(), title: String::new(), waits: false };
+            let plan = Plan {
+                effects,
+                host: "here".into(),
+                title: String::new(),
+                waits: false,
+                lives_on: false,
+            };
             Script::of_effect(&plan.effects[0], &plan, &home).unwrap().fault
         };
         let read = Script::read("cat .env", &cwd, &home, Around::PLAIN);
@@ -740,7 +746,13 @@ mod tests {
             let command = Effect { access: Access::Destroy, target };
             let mut effects = vec![command, around];
             effects.extend((!settings.is_empty()).then(|| counting(&settings)));
-            let plan = Plan { effects, host: "here".into(), title: String::new(), waits: false };
+            let plan = Plan {
+                effects,
+                host: "here".into(),
+                title: String::new(),
+                waits: false,
+                lives_on: false,
+            };
             let script = Script::of_effect(&plan.effects[0], &plan, &home).unwrap();
             script.parts.into_iter().map(|part| part.why).collect::<Vec<_>>().join("|")
         };

@@ -21,7 +21,6 @@ use haft_policy::{Confinement, Policy, SandboxScope, is_harmless, unconfined};
 use haft_types::{
     Access, Effect, EntryKind, Follow, HostPath, Mode, Outcome, Style, Target, ToolError,
 };
-use serde_json::Value;
 
 use crate::{Call, Jobs, Next, Stage, session::network::Network};
 
@@ -53,24 +52,24 @@ impl Stage for Sandbox {
             };
             call.variables.extend(admitted.iter().flat_map(network::Admitted::variables));
             let session_network = call.cx.session().map.get::<Network>();
-            let meets = !call.cx.session().map.get::<Jobs>().are_refused();
+            let jobs = call.cx.session().map.get::<Jobs>();
+            let meets = !jobs.are_refused();
             let shares = limits.net == Net::Off && !limits.reads_only() && meets;
             call.network = shares.then(|| session_network.shared.clone());
             call.confine = Some(limits.clone());
-            let lives_on = call.input().is_some_and(|input| input.get("session").is_some());
+            let lives_on = call.plan().is_some_and(|plan| plan.lives_on);
             let command =
                 call.input().and_then(|input| Some(input.get("command")?.as_str()?.to_owned()));
             let (command, tried) = (command.unwrap_or_default(), Arc::clone(&call.cx.tried));
+            let id = call.cx.call.clone();
             let outcome = next.run(call).await;
             let tried = tried.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if outcome
-                .data
-                .as_ref()
-                .is_none_or(|data| data.get("job_id").is_none_or(Value::is_null))
-            {
+            let job = jobs.of_call(&id).filter(|_| outcome.keeps);
+            if !outcome.keeps {
                 places.clear(&*host).await;
             }
-            let refused = admitted.map(|admitted| admitted.end(&outcome)).unwrap_or_default();
+            let refused = admitted.map(|admitted| admitted.end(job.as_deref()));
+            let refused = refused.unwrap_or_default();
             let about = denial_hints::About { command: &command, tried, refused, lives_on };
             denial_hints::add_hints(outcome, &limits, &session_network, &about)
         }

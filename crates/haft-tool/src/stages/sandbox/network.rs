@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use haft_host::{Limits, Net};
 use haft_net::{Hosts, Pass, Proxy, Refused, SystemResolver};
-use haft_types::{Outcome, Target, ToolError};
+use haft_types::{Target, ToolError};
 
-use crate::{Call, session::network::Network};
+use crate::{Call, Job, session::network::Network};
 
 /// What lets one command connect.
 pub(super) struct Admitted {
@@ -51,12 +51,11 @@ impl Admitted {
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// What was refused; a job keeps its pass to its end.
-    pub(super) fn end(self, outcome: &Outcome) -> Vec<Refused> {
+    /// What was refused; a job that the call left keeps its pass to its end.
+    pub(super) fn end(self, job: Option<&Job>) -> Vec<Refused> {
         let refused = self.pass.refused().list;
-        let job = outcome.data.as_ref().and_then(|data| data.get("job_id")?.as_str());
         if let Some(job) = job {
-            self.network.holds(job, self.pass);
+            self.network.holds(job.id(), self.pass);
         }
         refused
     }

@@ -1,7 +1,7 @@
 //! Finds the model that a session used last, for a resumed session that names none.
 
 use haft_config::{Environment, Settings};
-use haft_llm::{Preset, SCRIPT, WireKind, anthropic, openai};
+use haft_llm::{Preset, SCRIPT};
 use haft_session::{SessionId, Store};
 use haft_types::{Body, Stop};
 
@@ -29,12 +29,8 @@ pub fn last_used(
     }
     let servers = servers(settings);
     let is_it = |server: &&Preset| {
-        let speaks = match server.wire {
-            WireKind::Anthropic => anthropic::NAME,
-            WireKind::OpenAi => openai::NAME,
-        };
         let at = haft_net::host_and_port(&endpoint(server, environment).base_url);
-        speaks == wire && at.is_ok_and(|(name, port)| format!("{name}:{port}") == host)
+        server.wire.name == wire && at.is_ok_and(|(name, port)| format!("{name}:{port}") == host)
     };
     // Where two are there, each has a key of its own, perhaps.
     let mut known = servers.iter().filter(is_it);

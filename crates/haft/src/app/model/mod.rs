@@ -5,10 +5,10 @@ mod last_used;
 
 use std::{fs, sync::Arc, time::Duration};
 
-use haft_config::{Environment, ServerWire, Settings};
+use haft_config::{Environment, Settings};
 use haft_llm::{
     Effort, Endpoint, ModelRef, Patience, Preset, Provider, RetryPolicy, ScriptProvider, Target,
-    WireKind, anthropic_provider, openai_provider, parse_model, presets,
+    WireKind, http_provider, openai, parse_model, presets,
 };
 
 pub use self::last_used::last_used;
@@ -54,10 +54,7 @@ pub fn model(
             let endpoint = endpoint(preset, environment);
             is_variable(preset)?;
             endpoint.check().map_err(|error| Failure::Usage(error.to_string()))?;
-            match preset.wire {
-                WireKind::Anthropic => anthropic_provider(endpoint, client, patience, policy),
-                WireKind::OpenAi => openai_provider(endpoint, client, patience, policy),
-            }
+            http_provider(endpoint, client, patience, policy)
         }
         ModelRef::Script(file) => script(file, answered)?,
     };
@@ -88,7 +85,7 @@ pub fn servers(settings: &Settings) -> Vec<Preset> {
                 // For messages: there it is set.
                 url_variable: format!("providers.{name}.address"),
                 key_variables: Vec::new(),
-                wire: WireKind::OpenAi,
+                wire: openai::KIND,
                 wants_key: false,
             });
             all.len() - 1
@@ -102,10 +99,8 @@ pub fn servers(settings: &Settings) -> Vec<Preset> {
             known.key_variables = vec![variable.clone()];
             known.wants_key = true;
         }
-        match more.wire {
-            Some(ServerWire::Anthropic) => known.wire = WireKind::Anthropic,
-            Some(ServerWire::Openai) => known.wire = WireKind::OpenAi,
-            None => {}
+        if let Some(wire) = more.wire.and_then(|wire| WireKind::named(&wire.name())) {
+            known.wire = wire;
         }
         known.prefixes.extend(more.prefixes.iter().cloned());
     }
@@ -155,4 +150,40 @@ fn script(file: &str, answered: usize) -> Result<Arc<dyn Provider>, Failure> {
 /// Spreads the pauses of many processes that failed at the same moment.
 fn seed() -> u64 {
     super::base::now().wrapping_mul(u64::from(std::process::id()) | 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_config::ServerWire;
+    use haft_llm::WIRES;
+    use serde_json::Value;
+
+    /// The texts that a schema takes.
+    fn taken(schema: &Value) -> Vec<String> {
+        let all = schema.as_object().into_iter().flatten();
+        let below = all.flat_map(|(key, value)| match value {
+            Value::String(text) if key == "const" => vec![text.clone()],
+            Value::Array(items) if key == "enum" => {
+                items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            Value::Array(items) => items.iter().flat_map(taken).collect(),
+            _ => Vec::new(),
+        });
+        below.collect()
+    }
+
+    #[test]
+    fn the_settings_name_the_wires_that_are_built_in() {
+        let schema = haft_config::schema();
+        let place = "/properties/providers/additionalProperties/properties/wire";
+        let mut named = taken(schema.pointer(place).unwrap());
+        let mut built_in: Vec<&str> = WIRES.iter().map(|wire| wire.name).collect();
+        named.sort_unstable();
+        built_in.sort_unstable();
+        assert_eq!(named, built_in);
+        for name in named {
+            let wire: ServerWire = serde_json::from_value(Value::String(name.clone())).unwrap();
+            assert_eq!(wire.name(), name);
+        }
+    }
 }

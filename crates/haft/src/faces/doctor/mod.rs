@@ -266,17 +266,17 @@ async fn tools(base: &Base) -> Vec<Line> {
     told.map(|(works, text)| line("tool", state(works), base.secrets.hide(&text))).collect()
 }
 
-/// The servers of which somebody set something up, and the two that most have: name, address, and whether
-/// a key is there.
+/// The servers of which somebody set something up, and those of the wires' makers: name, address, and
+/// whether a key is there.
 fn providers(base: &Base) -> Vec<(String, String, bool)> {
     let servers = model::servers(&base.loaded.settings).into_iter();
     let told = servers.filter_map(|server| {
         let endpoint = model::endpoint(&server, &base.environment);
-        let usual = ["anthropic", "openai"].contains(&&*server.name);
         let set_up = endpoint.key.is_some()
             || base.environment.server(&server.url_variable).is_some()
             || base.loaded.settings.providers.contains_key(&server.name);
-        (usual || set_up).then(|| (server.name, endpoint.base_url, endpoint.key.is_some()))
+        (server.is_makers() || set_up)
+            .then(|| (server.name, endpoint.base_url, endpoint.key.is_some()))
     });
     told.collect()
 }
