@@ -17,4 +17,5 @@ mod interrupts;
 mod machine;
 mod prompt;
 mod repin;
+mod transcript;
 mod world;

@@ -5,3 +5,4 @@ mod properties;
 mod questions;
 mod shapes;
 mod snapshots;
+mod transcript;
