@@ -15,6 +15,9 @@ use super::{
 
 /// Most bytes of a text that an entry holds.
 const MOST: usize = 8 << 20;
+/// What stands behind it where there was more.
+const LEFT_OUT: &str =
+    "\n[the rest of this text is left out here; the log of the session has it]\n";
 
 /// The entries of a session, in the order in which they began.
 #[derive(Clone, Debug, Default)]
@@ -404,8 +407,14 @@ fn unknown(call: Option<&CallId>, tool: &str) -> CallEntry {
     }
 }
 
-/// Adds text, as far as there is room.
+/// Adds text, as far as there is room; what is left out is said once.
 fn grow(all: &mut String, more: &str) {
     let room = MOST.saturating_sub(all.len());
-    all.push_str(&more[..more.floor_char_boundary(room)]);
+    if room >= more.len() {
+        return all.push_str(more);
+    }
+    if all.len() <= MOST {
+        all.push_str(&more[..more.floor_char_boundary(room)]);
+        all.push_str(LEFT_OUT);
+    }
 }

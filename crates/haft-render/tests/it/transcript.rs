@@ -202,5 +202,5 @@ fn a_text_without_end_is_bounded() {
     let Content::Text(held) = &transcript.entries().next().unwrap().content else {
         panic!("no text")
     };
-    assert_eq!(held.len(), 8 << 20);
+    assert!(held.len() < (8 << 20) + 100 && held.ends_with("the log of the session has it]\n"));
 }

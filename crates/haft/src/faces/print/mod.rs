@@ -10,6 +10,7 @@ mod out;
 use std::{sync::Arc, time::Duration};
 
 use haft_agent::Command;
+use haft_render::{Changed, Content, EntryState, Transcript};
 use haft_tool::Job;
 use haft_types::{AgentPath, Body, Event, Level, Part, Stop, TurnEnd, Usage, When};
 use serde::Serialize;
@@ -48,8 +49,7 @@ const LAST: Duration = Duration::from_secs(5);
 struct RunResult {
     /// The text of the last answer that has any.
     text: String,
-    /// That of the answer that streams, and the part that it was last taken from.
-    streams: (String, Option<u32>),
+    transcript: Transcript,
     /// Whether the last answer was paused, and goes on with this one.
     is_paused: bool,
     /// Calls that got a result, however they ended.
@@ -403,18 +403,12 @@ impl RunResult {
         self.lines.take(event, output == Output::StreamJson)
     }
 
-    fn take(&mut self, event: &Event) {
+    fn take(&mut self, event: &Arc<Event>) {
+        let text = self.whole_text(event);
         if !event.agent.is_main() {
             return self.take_other(event);
         }
         match &event.body {
-            Body::AnswerPart { index, part: Part::Text { text } } => {
-                let (streams, last) = &mut self.streams;
-                if last.replace(*index).is_some_and(|last| last != *index) {
-                    streams.push('\n');
-                }
-                streams.push_str(text);
-            }
             Body::AnswerEnded { usage, stop, model, .. } => {
                 self.usage.add(*usage);
                 // One that was interrupted before anything came is none.
@@ -423,14 +417,12 @@ impl RunResult {
                     self.model = Some(model.clone());
                     self.steps += 1;
                 }
-                self.ends(*stop == Stop::Paused);
+                self.ends(text, *stop == Stop::Paused);
             }
             Body::AnswerFailed { error, retried: true, .. } => {
                 say(&format!("haft: {}", view::sentence(&self.outage.describe(error))));
-                // What came of it is void.
-                self.streams = Default::default();
             }
-            Body::AnswerFailed { .. } => self.ends(false),
+            Body::AnswerFailed { .. } => self.ends(text, false),
             Body::CallEnded { outcome, .. } => {
                 self.calls += 1;
                 self.failed += u64::from(outcome.status.is_error());
@@ -442,7 +434,7 @@ impl RunResult {
                 }
             }
             Body::TurnEnded { end, .. } => {
-                self.ends(false);
+                self.ends(text, false);
                 self.end = Some(end.clone());
             }
             _ => {}
@@ -467,12 +459,31 @@ impl RunResult {
         }
     }
 
+    /// The text of an answer of the main agent that is whole by this event; none where it has none.
+    fn whole_text(&mut self, event: &Arc<Event>) -> Option<String> {
+        let Changed { added, updated } = self.transcript.push(event);
+        let mut texts = Vec::new();
+        for id in &updated {
+            let Some(entry) = self.transcript.entry(*id) else { continue };
+            if let Content::Text(text) = &entry.content
+                && entry.state == EntryState::Final
+                && entry.agent.is_main()
+            {
+                texts.push(text.as_str());
+            }
+        }
+        let text = (!texts.is_empty()).then(|| texts.join("\n"));
+        for id in added.into_iter().chain(updated) {
+            self.transcript.forget(id);
+        }
+        text
+    }
+
     /// An answer is over; one that `goes_on` is continued by the next.
-    fn ends(&mut self, goes_on: bool) {
-        let (text, last) = std::mem::take(&mut self.streams);
+    fn ends(&mut self, text: Option<String>, goes_on: bool) {
         if std::mem::replace(&mut self.is_paused, goes_on) {
-            self.text.push_str(&text);
-        } else if last.is_some() {
+            self.text.push_str(&text.unwrap_or_default());
+        } else if let Some(text) = text {
             self.text = text;
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_render::{CallEntry, Changed, Content, Entry, EntryState, clean};
-use haft_types::{Body, Event, From, Level};
+use haft_types::{AgentPath, Body, Event, From, Level};
 
 use super::{View, job_ended, mode_set, said};
 
@@ -64,10 +64,18 @@ impl View {
             self.last = last;
             return None;
         };
-        self.writer.clone_from(&entry.agent);
+        Some(self.head(&entry.agent) + &text)
+    }
+
+    /// The name of an agent, where another one wrote last.
+    pub(super) fn head(&mut self, agent: &AgentPath) -> String {
+        if self.writer == *agent {
+            return String::new();
+        }
+        self.writer.clone_from(agent);
         let name =
-            if entry.agent.is_main() { "main" } else { &super::safe(&entry.agent.to_string()) };
-        Some(format!("\n[{name}]\n{text}"))
+            if agent.is_main() { "main".to_owned() } else { super::safe(&agent.to_string()) };
+        format!("\n[{name}]\n")
     }
 
     /// What is written of the main agent while it comes.

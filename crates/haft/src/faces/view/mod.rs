@@ -168,8 +168,8 @@ impl View {
         // Output of what else runs no longer stands behind its head.
         self.last.take_if(|last| question.call.as_ref() != Some(last));
         let shown = self.terminal.question(question, extent, self.room.width, &self.session);
-        let mut text =
-            format!("{}\n? {}\n", self.line_end(), indent(&shown.text, "  ").trim_start());
+        let mut text = self.line_end() + &self.head(&question.agent);
+        let _ = writeln!(text, "\n? {}", indent(&shown.text, "  ").trim_start());
         for choice in &shown.options {
             let _ = writeln!(text, "  [{}] {}", choice.key, exact(&choice.label));
         }

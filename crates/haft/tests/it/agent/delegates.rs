@@ -4,7 +4,8 @@
 use haft_types::{Body, Event};
 use serde_json::{Value, json};
 
-use crate::world::{Input, Ran, World, example, finish};
+use crate::line::terminal::Tmux;
+use crate::world::{Input, PATIENCE, Ran, World, all_calls_ended, example, finish, until};
 
 /// A world whose main agent sends two others: one writes a file, one only may look.
 fn world() -> (World, String) {
@@ -110,6 +111,81 @@ fn no_line_mixes_two_agents() {
         assert_eq!(seen.len(), 5, "{text}");
         assert!(seen.iter().all(|(agent, words)| agent == owner(words)), "{seen:?}\n{text}");
     }
+}
+
+#[test]
+fn questions_and_failures_of_other_agents_stand_under_their_names() {
+    let world = World::new();
+    let write = |name: &str| json!({"name": "write", "input": {"path": name, "content": name}});
+    let child = |name: &str| {
+        let begins = format!("{name} has looked around and wants to write.");
+        let ends = format!("{name} is done.");
+        world.script(&[
+            json!({"text": begins, "calls": [write(&format!("{name}.txt"))]}),
+            json!({"text": ends}),
+        ])
+    };
+    let tasks = json!({"tasks": [
+        {"name": "one", "model": child("one"), "prompt": "Write."},
+        {"name": "two", "model": child("two"), "prompt": "Write, too."},
+        {"name": "three", "model": "script:/nowhere", "prompt": "Nothing."},
+    ]});
+    let main = world.script(&[
+        json!({"text": "I delegate.", "calls": [{"name": "delegate", "input": tasks}]}),
+        json!({"text": "All came back."}),
+    ]);
+    let tmux = Tmux::start(&world);
+    let program = example("delegate");
+    tmux.line(&format!("{} --line --model {main}", program.display()));
+    tmux.sees("/help");
+    tmux.line("go");
+    // One gets a yes, the other a no; which of them asks first is open.
+    let asked = |count| tmux.screen().matches("key:").count() == count;
+    assert!(until(PATIENCE, || asked(1)), "{}", tmux.screen());
+    tmux.types("y");
+    assert!(until(PATIENCE, || asked(2)), "{}", tmux.screen());
+    tmux.types("n");
+    let shown = tmux.sees("All came back.");
+    assert_eq!(unowned(&shown), [""; 0], "{shown}");
+    for part in ["[one]", "[two]", "[main]", "? Writing one.txt", "? Writing two.txt"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    for part in ["three failed: ", "/nowhere", "one is done.", "two is done."] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let made = ["one.txt", "two.txt"].map(|name| world.work().join(name).exists());
+    assert_ne!(made[0], made[1], "{shown}");
+    tmux.line("/quit");
+    let goes_on = tmux.sees("Go on with:");
+    assert!(goes_on.contains("haft -c"), "{goes_on}");
+    // Which agent did what is in the log, and what is pinned there is each agent's own.
+    let events = world.events();
+    all_calls_ended(&events);
+    let pins = |agent: &str| {
+        let of = |event: &&Event| {
+            event.agent.to_string() == agent && matches!(event.body, Body::Pinned { .. })
+        };
+        events.iter().filter(of).count()
+    };
+    assert_eq!(["", "one", "two", "three"].map(pins), [1, 1, 1, 0]);
+}
+
+/// Words of an agent that stand under the name of another one.
+fn unowned(text: &str) -> Vec<String> {
+    let mut agent = "main".to_owned();
+    let mut wrong = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            name.clone_into(&mut agent);
+        }
+        for name in ["one", "two"] {
+            let is_of = [format!("{name} has looked"), format!("? Writing {name}.txt")];
+            if is_of.iter().any(|words| line.starts_with(words)) && agent != name {
+                wrong.push(line.to_owned());
+            }
+        }
+    }
+    wrong
 }
 
 #[test]
