@@ -100,7 +100,9 @@ fn events(rows: Vec<(usize, Step)>) -> Vec<Arc<Event>> {
 
 fn said(agent: &AgentPath, events: &[Arc<Event>]) -> String {
     let mut fold = Fold::new(agent.clone());
-    events.iter().for_each(|event| fold.push(event));
+    for event in events {
+        fold.push(event);
+    }
     let texts = fold.into_messages().into_iter().flat_map(|message| match message {
         Message::Assistant { parts, .. } => parts,
         _ => Vec::new(),
