@@ -2,7 +2,11 @@
 
 use std::{fs, path::Path};
 
-use haft_types::Body;
+use haft_session::Store;
+use haft_types::{
+    AgentPath, Body, Event, From, HostPath, Level, Part, Stop, Style, TurnEnd, TurnId, Usage,
+    VERSION,
+};
 use serde_json::{json, value::RawValue};
 
 use crate::{
@@ -204,5 +208,63 @@ fn a_session_goes_on_with_its_model_where_none_is_chosen() {
         // What is chosen counts more.
         let other = world.script(&vec![json!({"text": "other"}); 9]);
         assert_eq!(go(&world, &["-c", "--model", &other]).out, "other\n", "{wire:?}");
+    }
+}
+
+/// A log as haft wrote it when a mode was a notice: plan was set, and the model was told.
+fn log_with_a_notice(world: &World) {
+    let set = "The person set the mode to plan. Mode plan is on: read and search as you like";
+    let parts = |text: &str| vec![Part::text(text)];
+    let usage = Usage::default();
+    let store = Store::open(&world.state());
+    let mut log = store.create();
+    let session = log.session().as_str().to_owned();
+    let cwd = HostPath::new(world.work().as_os_str().as_encoded_bytes(), Style::Posix).unwrap();
+    let answer = |text: &str| Body::AnswerPart { index: 0, part: Part::text(text) };
+    let ended = Body::AnswerEnded {
+        model: "m".into(),
+        wire: "script".into(),
+        host: String::new(),
+        stop: Stop::EndTurn,
+        usage,
+    };
+    let over = Body::TurnEnded { end: TurnEnd::Done { stop: Stop::EndTurn }, usage };
+    for (turn, body) in [
+        (0, Body::Session { session, haft: "0.1.0".into(), cwd, fork: None, name: None }),
+        (1, Body::User { from: From::Person, parts: parts("one") }),
+        (1, answer("First.")),
+        (1, ended.clone()),
+        (1, over.clone()),
+        (0, Body::Notice { level: Level::Info, text: set.into() }),
+        (2, Body::User { from: From::Haft, parts: parts(set) }),
+        (2, Body::User { from: From::Person, parts: parts("two") }),
+        (2, answer("Second.")),
+        (2, ended),
+        (2, over),
+    ] {
+        let (turn, agent) = (TurnId(turn), AgentPath::default());
+        let mut event = Event { v: VERSION, id: None, parent: None, turn, agent, at: 1, body };
+        log.append(&mut event).unwrap();
+    }
+    log.sync().unwrap();
+}
+
+#[test]
+fn a_log_in_which_a_mode_is_a_notice_goes_on_with_what_the_model_knows() {
+    let plan = "Mode plan is on";
+    for (flags, told) in [(&["--mode", "plan"][..], None), (&[], Some("Mode plan is off: "))] {
+        let world = World::new();
+        log_with_a_notice(&world);
+        let mock = Mock::with(move |_, _| Wire::OpenAi.text("Third."));
+        talk(&world, Wire::OpenAi, &mock, &[&["-c"], flags].concat());
+        let body = mock.bodies().remove(0);
+        assert_eq!(body.matches(plan).count(), 1, "what it knows is not said again: {body}");
+        assert_eq!(body.contains("Mode plan is off"), told.is_some(), "{body}");
+        for words in ["one", "First.", "two", "Second."] {
+            assert!(body.contains(words), "{words}: {body}");
+        }
+        let shown = world.run(&["session", "show", &world.only_session()]);
+        assert!(shown.out.contains("- The person set the mode to plan."), "{shown:?}");
+        assert!(shown.out.contains("Third.") && shown.err.is_empty(), "{shown:?}");
     }
 }
