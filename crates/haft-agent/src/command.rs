@@ -157,7 +157,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         "make again what was taken back; both take --force, and /undo takes --turn",
         WhenBusy::Refused,
     ),
-    row("help", "", "this", WhenBusy::Now),
+    row("help", "", "list the commands", WhenBusy::Now),
     row("quit", "", "end (also Ctrl-D)", WhenBusy::Now),
 ];
 

@@ -132,6 +132,15 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_lists_each_command() {
+        const PAGE: &str = include_str!("../../../../docs/guide/sessions.md");
+        for spec in COMMANDS {
+            let row = format!("| `{}` | {} |", usage(spec).trim_end(), spec.summary);
+            assert!(PAGE.contains(&row), "docs/guide/sessions.md lacks {row}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_with_a_line_is_named() {
         for (line, wanted) in [
             ("/modle x", "! there is no command /modle: did you mean /mode or"),

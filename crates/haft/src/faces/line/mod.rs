@@ -207,16 +207,16 @@ impl LineMode {
                 !self.ended && (self.keys.is_terminal() || !self.at_work() || self.is_asked());
             let due = tokio::time::Instant::from_std(self.stirred + QUIET);
             tokio::select! {
-                // What was sent is answered before what came of it is shown, and that before what
-                // is typed next.
+                // What came of a command is seen before its answer, and both before what is typed
+                // next.
                 biased;
-                done = self.sends.next() => self.done(done)?,
                 wish = signals.pressed() => self.signal(wish)?,
                 pause = pauses.next() => self.pause(pause)?,
                 event = feed.next() => match event {
                     Some(event) => self.event(&event)?,
                     None => break,
                 },
+                done = self.sends.next() => self.done(done)?,
                 () = self.control.ended(), if !self.ended => self.ended = true,
                 typed = typed.recv(), if listening => self.typed(typed)?,
                 () = tokio::time::sleep_until(due), if self.waits() => self.ask_key()?,

@@ -52,7 +52,15 @@ fn screen(world: &World, answers: &[Value], flags: &str, steps: &[Step]) -> Stri
     let tmux = Tmux::talk(world, &model, flags);
     for step in steps {
         match step {
-            Line(text) => tmux.line(text),
+            Line(text) => {
+                // Behind a prompt: what is typed before it stands without one.
+                let waits = || {
+                    let screen = tmux.screen();
+                    ["\n>", "key:"].iter().any(|end| screen.trim_end().ends_with(end))
+                };
+                assert!(until(PATIENCE, waits), "{}", tmux.screen());
+                tmux.line(text);
+            }
             Sees(text) => drop(tmux.sees(text)),
             Key(key, count) => {
                 let asked = || tmux.screen().matches("key:").count() == *count;
