@@ -173,7 +173,8 @@ impl LineMode {
         }
         self.view.fit(self.screen.width());
         match answer {
-            Ok(Done::Nothing) if begins => return Ok(()),
+            // Its turn may be over before this is known.
+            Ok(Done::Nothing) if begins && self.turn != Turn::None => return Ok(()),
             Ok(Done::Nothing) => {}
             Ok(Done::Text { text }) if purpose == Purpose::Explanation => {
                 return self.explained(&text);
