@@ -6,6 +6,7 @@
 //! without the lock, on a blocking thread. No event shows a known secret value.
 
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     io,
     sync::{
@@ -93,6 +94,14 @@ impl Bus {
     /// Hides the values of these secrets in every later event; can be set once.
     pub fn hide(&self, secrets: Arc<Secrets>) {
         drop(self.0.secrets.set(secrets));
+    }
+
+    /// A text without the values of secrets, for what is told beside the events.
+    pub fn hidden(&self, text: String) -> String {
+        match self.0.secrets.get().map(|secrets| secrets.hide(&text)) {
+            Some(Cow::Owned(hidden)) => hidden,
+            _ => text,
+        }
     }
 
     /// Subscribes a front end to every event from now on.

@@ -9,7 +9,8 @@
 use std::{fmt, future::Future, sync::Arc};
 
 use futures::future::BoxFuture;
-use haft_types::{AgentPath, Effort, Mode, Part, QuestionId, Reply, When};
+use haft_tool::Events as _;
+use haft_types::{AgentPath, Body, Effort, Mode, Part, QuestionId, Reply, TurnId, When};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -223,7 +224,7 @@ impl fmt::Display for CommandError {
                 write!(f, "there is no command {name}: did you mean {}?", near.join(" or "))
             }
             Self::Busy { why } | Self::Refused { why } => f.write_str(why),
-            Self::Gone => f.write_str("the agent is gone: start haft again"),
+            Self::Gone => f.write_str("the agent is gone: it has ended, or there was none"),
         }
     }
 }
@@ -246,47 +247,76 @@ struct Sent {
     answer: oneshot::Sender<Answer>,
 }
 
-/// What a front end holds of a session. Cheap to clone.
+/// What a front end holds of a session. Cheap to clone. With the last clone the front end is gone:
+/// nobody answers questions there any more.
 #[derive(Clone)]
 pub struct Control {
-    sent: mpsc::UnboundedSender<Sent>,
+    front_end: Arc<FrontEnd>,
     bus: Bus,
-    by: Arc<str>,
     ended: CancellationToken,
+}
+
+struct FrontEnd {
+    by: Arc<str>,
+    sent: mpsc::UnboundedSender<Sent>,
+}
+
+impl FrontEnd {
+    fn send(&self, command: Command) -> Option<oneshot::Receiver<Answer>> {
+        let (answer, answered) = oneshot::channel();
+        let sent = Sent { command, by: self.by.clone(), answer };
+        self.sent.send(sent).ok().map(|()| answered)
+    }
+}
+
+impl Drop for FrontEnd {
+    fn drop(&mut self) {
+        drop(self.send(Command::Attend { there: false }));
+    }
 }
 
 impl Control {
     /// Starts a task that carries commands out, and gives the first front end its control. The task
-    /// ends with the last control.
-    pub fn start(bus: Bus, by: &str, mut commands: impl Commands + 'static) -> Self {
+    /// ends with the last control, or when `closing` is cancelled; commands are refused then.
+    pub fn start(
+        bus: Bus,
+        by: &str,
+        mut commands: impl Commands + 'static,
+        closing: CancellationToken,
+    ) -> Self {
         let (sent, mut received) = mpsc::unbounded_channel::<Sent>();
         let ended = CancellationToken::new();
-        let end = ended.clone();
+        let (end, events) = (ended.clone(), bus.clone());
         tokio::spawn(async move {
-            while let Some(Sent { command, by, answer }) = received.recv().await {
+            loop {
+                let sent = tokio::select! {
+                    biased;
+                    () = closing.cancelled() => break,
+                    sent = received.recv() => sent,
+                };
+                let Some(Sent { command, by, answer }) = sent else { break };
                 let is_end = command == Command::End;
                 let work = commands.begin(command, &by);
                 if is_end {
                     end.cancel();
                 }
-                tokio::spawn(async move {
-                    // Nobody may be left who wants to know.
-                    drop(answer.send(work.await));
-                });
+                let bus = events.clone();
+                tokio::spawn(async move { give(&bus, answer, work.await) });
             }
         });
-        Self { sent, bus, by: by.into(), ended }
+        Self { front_end: Arc::new(FrontEnd { by: by.into(), sent }), bus, ended }
     }
 
     /// The control of another front end of the same session.
     #[must_use]
     pub fn named(&self, by: &str) -> Self {
-        Self { by: by.into(), ..self.clone() }
+        let front_end = FrontEnd { by: by.into(), sent: self.front_end.sent.clone() };
+        Self { front_end: Arc::new(front_end), ..self.clone() }
     }
 
     /// The name of this front end, as events have it.
     pub fn name(&self) -> &str {
-        &self.by
+        &self.front_end.by
     }
 
     /// Sends a command, at once. The future gives its result; dropping that stops nothing.
@@ -294,10 +324,9 @@ impl Control {
     /// # Errors
     /// Why the command was not carried out.
     pub fn send(&self, command: Command) -> impl Future<Output = Answer> + Send + use<> {
-        let (answer, answered) = oneshot::channel();
-        let sent = self.sent.send(Sent { command, by: self.by.clone(), answer });
+        let answered = self.front_end.send(command);
         async move {
-            sent.map_err(|_| CommandError::Gone)?;
+            let answered = answered.ok_or(CommandError::Gone)?;
             answered.await.unwrap_or(Err(CommandError::Gone))
         }
     }
@@ -310,6 +339,24 @@ impl Control {
     /// Waits until a front end ends the session.
     pub async fn ended(&self) {
         self.ended.cancelled().await;
+    }
+}
+
+/// Gives an answer to its sender, without secrets. What would be lost with a sender that is gone is
+/// told to everyone.
+fn give(bus: &Bus, sender: oneshot::Sender<Answer>, answer: Answer) {
+    let answer = match answer {
+        Ok(Done::Text { text }) => Ok(Done::Text { text: bus.hidden(text) }),
+        Err(CommandError::Busy { why }) => Err(CommandError::Busy { why: bus.hidden(why) }),
+        Err(CommandError::Refused { why }) => Err(CommandError::Refused { why: bus.hidden(why) }),
+        // A person's own words stay as they were typed.
+        other => other,
+    };
+    if let Err(Ok(Done::GivenBack { parts })) = sender.send(answer) {
+        let (main, body) = (AgentPath::default(), Body::Unsent { parts });
+        if bus.emit(&main, TurnId::default(), body.clone()).is_err() {
+            bus.broadcast(&main, TurnId::default(), body);
+        }
     }
 }
 

@@ -58,7 +58,7 @@ fn size(body: &Body) -> usize {
     match body {
         Body::CallOutput { text, .. } => text.len(),
         Body::CallPart { json, .. } => json.len(),
-        // Nominal: each is replaced by the next of its kind.
+        // Nominal: of these one waits for each call or agent.
         Body::CallProgress { .. } | Body::Queue { .. } => 4 << 10,
         _ => 0,
     }
@@ -85,7 +85,6 @@ fn merge(early: &Event, late: &Event) -> Merge {
         ) if a == b => from == to,
         (Body::CallProgress { call: a, .. }, Body::CallProgress { call: b, .. }) if a == b => true,
         (Body::CallPart { index: a, .. }, Body::CallPart { index: b, .. }) => a == b,
-        (Body::Queue { .. }, Body::Queue { .. }) => true,
         (Body::CallOutput { call: a, .. }, Body::CallProgress { call: b, .. })
         | (Body::CallProgress { call: a, .. }, Body::CallOutput { call: b, .. })
             if a == b =>
@@ -120,8 +119,11 @@ impl Waiting {
             self.events.push_back(event.clone());
             return;
         }
+        if matches!(event.body, Body::Queue { .. }) {
+            return self.replace_queue(event);
+        }
         let more = size(&event.body);
-        let replaces = matches!(event.body, Body::CallProgress { .. } | Body::Queue { .. });
+        let replaces = matches!(event.body, Body::CallProgress { .. });
         if self.bytes + more > BYTES && !replaces {
             self.lost += 1;
             return;
@@ -136,6 +138,23 @@ impl Waiting {
         }
         self.passing += 1;
         self.bytes += more;
+        self.events.push_back(event.clone());
+    }
+
+    /// Puts what waits for an agent in the place of what waited before. At most one of these waits
+    /// for each agent, so none is ever left out.
+    fn replace_queue(&mut self, event: &Arc<Event>) {
+        let is_older = |early: &Arc<Event>| {
+            matches!(early.body, Body::Queue { .. }) && early.agent == event.agent
+        };
+        if let Some(at) = self.events.iter().rposition(is_older)
+            && let Some(older) = self.events.remove(at)
+        {
+            self.passing -= 1;
+            self.bytes -= size(&older.body);
+        }
+        self.passing += 1;
+        self.bytes += size(&event.body);
         self.events.push_back(event.clone());
     }
 

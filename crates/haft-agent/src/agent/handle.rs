@@ -8,6 +8,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use haft_types::{AgentPath, Queued};
@@ -48,6 +49,7 @@ pub struct AgentSender {
     pub(super) pending: Pending,
     pub(super) withdrawals: UnboundedSender<Withdrawal>,
     pub(super) load: Arc<Load>,
+    pub(super) closing: CancellationToken,
 }
 
 impl AgentSender {
@@ -71,6 +73,13 @@ impl AgentSender {
         !self.inputs.is_closed()
     }
 
+    /// Interrupts running work; the agent ends once it has come to rest.
+    fn close(&self) {
+        self.send(Input::Interrupt);
+        // Other senders may be there: they are told that nobody listens any more.
+        self.closing.cancel();
+    }
+
     /// Takes a message that waits out of the queue, or all of them, oldest first. Nothing is taken
     /// where none waits with this number. None when the agent is gone.
     pub async fn withdraw(&self, id: Option<u64>) -> Option<Vec<Queued>> {
@@ -80,20 +89,15 @@ impl AgentSender {
     }
 }
 
-/// A handle to a running agent. Dropping it ends the agent once it is idle.
+/// A handle to a running agent. Dropping it interrupts the agent, which then ends.
 pub struct Handle {
     sender: AgentSender,
-    closing: CancellationToken,
-    task: JoinHandle<()>,
+    task: Option<JoinHandle<()>>,
 }
 
 impl Handle {
-    pub(super) fn new(
-        sender: AgentSender,
-        closing: CancellationToken,
-        task: JoinHandle<()>,
-    ) -> Self {
-        Self { sender, closing, task }
+    pub(super) fn new(sender: AgentSender, task: JoinHandle<()>) -> Self {
+        Self { sender, task: Some(task) }
     }
 
     /// As [`AgentSender::send`].
@@ -112,14 +116,19 @@ impl Handle {
     }
 
     /// Interrupts running work and returns once the agent has come to rest.
-    pub async fn close(self) {
-        let Self { sender, closing, task } = self;
-        sender.send(Input::Interrupt);
-        // Other senders may be there: they are told that nobody listens any more.
-        closing.cancel();
-        drop(sender);
-        // A driver that broke down has told so on the bus.
-        drop(task.await);
+    pub async fn close(mut self) {
+        self.sender.close();
+        if let Some(task) = self.task.take() {
+            // A driver that broke down has told so on the bus.
+            drop(task.await);
+        }
+    }
+}
+
+impl Drop for Handle {
+    /// Nothing runs on without anyone who wants it.
+    fn drop(&mut self) {
+        self.sender.close();
     }
 }
 
@@ -132,6 +141,7 @@ struct WeakSender {
     pending: Pending,
     withdrawals: WeakUnboundedSender<Withdrawal>,
     load: Arc<Load>,
+    closing: CancellationToken,
 }
 
 impl WeakSender {
@@ -139,19 +149,21 @@ impl WeakSender {
         let inputs = self.inputs.upgrade().filter(|inputs| !inputs.is_closed())?;
         let withdrawals = self.withdrawals.upgrade()?;
         let (pending, load) = (self.pending.clone(), self.load.clone());
-        Some(AgentSender { inputs, pending, withdrawals, load })
+        let closing = self.closing.clone();
+        Some(AgentSender { inputs, pending, withdrawals, load, closing })
     }
 }
 
 impl Agents {
     /// Adds an agent; it takes the place of one with the same path.
     pub fn add(&self, path: AgentPath, agent: &AgentSender) {
-        let AgentSender { inputs, pending, withdrawals, load } = agent;
+        let AgentSender { inputs, pending, withdrawals, load, closing } = agent;
         let weak = WeakSender {
             inputs: inputs.downgrade(),
             pending: pending.clone(),
             withdrawals: withdrawals.downgrade(),
             load: load.clone(),
+            closing: closing.clone(),
         };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, other| other.upgrade().is_some());
@@ -162,5 +174,28 @@ impl Agents {
     pub fn get(&self, path: &AgentPath) -> Option<AgentSender> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(path)?.upgrade()
+    }
+
+    /// The agents below this one.
+    pub fn below(&self, path: &AgentPath) -> Vec<AgentSender> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_below =
+            |other: &AgentPath| other.0.len() > path.0.len() && other.0.starts_with(&path.0);
+        all.iter().filter(|(other, _)| is_below(other)).filter_map(|(_, a)| a.upgrade()).collect()
+    }
+
+    /// Ends the agents below this one, and waits for them at most so long.
+    pub async fn close_below(&self, path: &AgentPath, within: Duration) {
+        let agents = self.below(path);
+        for agent in &agents {
+            agent.close();
+        }
+        let ended = async {
+            for agent in &agents {
+                agent.inputs.closed().await;
+            }
+        };
+        // One that does not come to rest is left: its calls were cancelled.
+        drop(tokio::time::timeout(within, ended).await);
     }
 }

@@ -210,7 +210,7 @@ impl Agent {
             setup,
         };
         let task = tokio::spawn(agent.guarded((received, withdrawn), ended));
-        Handle::new(AgentSender { inputs, pending, withdrawals, load }, closing, task)
+        Handle::new(AgentSender { inputs, pending, withdrawals, load, closing }, task)
     }
 
     /// Runs, and tells when that breaks down: a front end must not wait for ever.

@@ -112,7 +112,9 @@ async fn what_still_ran_at_its_end_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_that_set_it_up_find_its_input_empty() {
-    for text in ["python3 -q -i", "bash -i", "stty sane; sleep 0.1; stty -icanon icanon; cat"] {
+    for text in
+        ["python3 -q -i", "bash --norc -i", "stty sane; sleep 0.1; stty -icanon icanon; cat"]
+    {
         let begun = Instant::now();
         let mut running = start(text, Stdin::Empty).await;
         until(&mut running, "").await;

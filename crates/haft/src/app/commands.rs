@@ -20,9 +20,12 @@ use haft_types::{
     AgentPath, Body, BreakCause, Effort, From, Mode, Part, QuestionId, Queued, Reply, When,
 };
 use serde_json::json;
-use tokio::sync::{
-    mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
-    oneshot,
+use tokio::{
+    sync::{
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+        oneshot,
+    },
+    task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -50,6 +53,23 @@ struct Ordered {
     errand: Errand,
     stop: CancellationToken,
     answer: oneshot::Sender<Answer>,
+    open: Open,
+}
+
+/// An errand that is not done, counted for as long as this is held.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    fn of(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// The commands of a session.
@@ -59,31 +79,41 @@ pub struct Handler {
     errands: UnboundedSender<Ordered>,
     /// How many errands are not done.
     open: Arc<AtomicUsize>,
+    /// Stops what is on its way to the main agent.
     stop: CancellationToken,
+    closing: CancellationToken,
     /// The front ends at which somebody answers.
     attended: BTreeSet<String>,
 }
 
 impl Handler {
-    /// For a session and its main agent, as the flags have it.
-    pub fn new(core: &Arc<Core>, start: &Start, main: AgentSender) -> Self {
+    /// For a session and its main agent, as the flags have it. Gives also what does the errands: it
+    /// ends soon once `closing` is cancelled and the handler is gone.
+    pub fn new(
+        core: &Arc<Core>,
+        start: &Start,
+        main: AgentSender,
+        closing: &CancellationToken,
+    ) -> (Self, JoinHandle<()>) {
         let (errands, received) = unbounded_channel();
-        let open = Arc::<AtomicUsize>::default();
         let worker = Worker {
             core: core.clone(),
             main: main.clone(),
             start: start.clone(),
+            closing: closing.clone(),
             model: core.base.loaded.settings.model.name.clone().unwrap_or_default(),
         };
-        tokio::spawn(worker.work(received, open.clone()));
-        Self {
+        let working = tokio::spawn(worker.work(received));
+        let handler = Self {
             core: core.clone(),
             main,
             errands,
-            open,
-            stop: CancellationToken::new(),
+            open: Arc::default(),
+            stop: closing.child_token(),
+            closing: closing.clone(),
             attended: BTreeSet::new(),
-        }
+        };
+        (handler, working)
     }
 
     fn agent(&self, path: &AgentPath) -> Result<AgentSender, CommandError> {
@@ -93,11 +123,11 @@ impl Handler {
     /// Puts an errand behind those that are not done.
     fn later(&mut self, errand: Errand) -> BoxFuture<'static, Answer> {
         if self.stop.is_cancelled() {
-            self.stop = CancellationToken::new();
+            self.stop = self.closing.child_token();
         }
         let (answer, answered) = oneshot::channel();
-        self.open.fetch_add(1, Ordering::AcqRel);
-        let sent = self.errands.send(Ordered { errand, stop: self.stop.clone(), answer });
+        let (stop, open) = (self.stop.clone(), Open::of(&self.open));
+        let sent = self.errands.send(Ordered { errand, stop, answer, open });
         async move {
             sent.map_err(|_| CommandError::Gone)?;
             answered.await.unwrap_or(Err(CommandError::Gone))
@@ -127,17 +157,30 @@ impl Handler {
         if path.is_main() {
             self.stop.cancel();
         }
+        for agent in self.core.agents.below(path) {
+            agent.send(Input::Interrupt);
+        }
         let is_there = self.agent(path)?.send(Input::Interrupt);
         if is_there { Ok(Done::Nothing) } else { Err(CommandError::Gone) }
     }
 
     fn reply(&self, question: &QuestionId, reply: Reply, by: &str) -> Answer {
         let questions = &self.core.dispatcher.session.questions;
+        let refused = |why| Err(CommandError::Refused { why });
+        let open = questions.open();
+        if let Some(open) = open.iter().find(|open| open.id == *question)
+            && open.form.is_none()
+            && !open.options.iter().any(|choice| choice.id == reply.option)
+        {
+            let choices: Vec<&str> = open.options.iter().map(|choice| &*choice.id).collect();
+            let choices = choices.join(", ");
+            return refused(format!("{:?} is no answer: give one of {choices}", reply.option));
+        }
         if questions.reply(question, reply, by) {
             return Ok(Done::Nothing);
         }
-        let why = format!("the question {} is settled already, or there is none such", question.0);
-        Err(CommandError::Refused { why })
+        let number = &question.0;
+        refused(format!("the question {number} is settled already, or there is none such"))
     }
 
     fn mode(&self, mode: Option<Mode>, by: &str) -> Done {
@@ -240,25 +283,46 @@ struct Worker {
     core: Arc<Core>,
     main: AgentSender,
     start: Start,
+    closing: CancellationToken,
     /// The model of the next request.
     model: String,
 }
 
 impl Worker {
-    async fn work(mut self, mut errands: UnboundedReceiver<Ordered>, open: Arc<AtomicUsize>) {
-        while let Some(Ordered { errand, stop, answer }) = errands.recv().await {
+    async fn work(mut self, mut errands: UnboundedReceiver<Ordered>) {
+        while let Some(Ordered { errand, stop, answer, open }) = errands.recv().await {
             let done = match errand {
+                Errand::Model(Some(_), _) | Errand::Undo(..) if stop.is_cancelled() => {
+                    Err(CommandError::Refused { why: "it was stopped before it began".to_owned() })
+                }
+                Errand::Model(None, Some(effort)) => {
+                    let name = self.model.clone();
+                    Box::pin(self.set_model(name, Some(effort))).await
+                }
                 Errand::Say { to, parts, when, attach } => {
                     self.say(&to, parts, (when, attach), &stop).await
                 }
                 Errand::Run(line) => self.run(line, stop).await,
-                Errand::Model(None, _) => Ok(text(format!("model {}\n", self.model))),
+                Errand::Model(None, None) => Ok(text(format!("model {}\n", self.model))),
                 Errand::Model(Some(name), effort) => Box::pin(self.set_model(name, effort)).await,
                 Errand::Undo(request, redo) => Box::pin(self.undo(&request, redo)).await,
             };
-            open.fetch_sub(1, Ordering::AcqRel);
-            // Nobody may be left who wants to know.
-            drop(answer.send(done));
+            drop(open);
+            match done {
+                // Who sent it may be gone before it could be given back.
+                Ok(Done::GivenBack { parts }) if self.closing.is_cancelled() => {
+                    self.tell(Body::Unsent { parts });
+                }
+                // Nobody may be left who wants to know.
+                done => drop(answer.send(done)),
+            }
+        }
+    }
+
+    fn tell(&self, body: Body) {
+        let main = AgentPath::default();
+        if self.core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
+            self.core.bus.broadcast(&main, NO_TURN, body);
         }
     }
 

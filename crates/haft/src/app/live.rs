@@ -3,9 +3,12 @@
 //! **Invariant:** a front end sends commands and reads events. It holds no tool, no question and no
 //! agent of the session.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use haft_agent::{Control, Feed, Handle};
+use haft_types::AgentPath;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     agent::{self, main_agent},
@@ -14,6 +17,9 @@ use super::{
     session::{Core, Extensions},
 };
 use crate::cli::{Start, exit::Failure};
+
+/// Longest that is waited for what ends with the session.
+const END_WITHIN: Duration = Duration::from_secs(10);
 
 /// See the module.
 pub struct LiveSession {
@@ -24,6 +30,8 @@ pub struct LiveSession {
     /// All events from before the first one of the agent.
     pub feed: Feed,
     handle: Handle,
+    closing: CancellationToken,
+    working: JoinHandle<()>,
 }
 
 impl LiveSession {
@@ -39,12 +47,13 @@ impl LiveSession {
     ) -> Result<(Self, Vec<Problem>), Failure> {
         let feed = core.bus.subscribe();
         let (handle, problems) = main_agent(&core, start).start().await?;
-        let handler = Handler::new(&core, start, handle.sender());
-        let control = Control::start(core.bus.clone(), name, handler);
+        let closing = CancellationToken::new();
+        let (handler, working) = Handler::new(&core, start, handle.sender(), &closing);
+        let control = Control::start(core.bus.clone(), name, handler, closing.clone());
         for (name, start) in &extensions.front_ends {
             start(control.named(name));
         }
-        Ok((Self { core, control, feed, handle }, problems))
+        Ok((Self { core, control, feed, handle, closing, working }, problems))
     }
 
     /// Begins the conversation: what the agent is told before the first message.
@@ -52,9 +61,16 @@ impl LiveSession {
         agent::begin_talk(&self.core, start, &self.handle).await;
     }
 
-    /// Stops the agent. Gives back the session, which is still open.
+    /// Stops all agents, and what front ends sent that is not done; no command is taken any more.
+    /// Gives back the session, which is still open.
     pub async fn stop(self) -> (Arc<Core>, Feed) {
-        self.handle.close().await;
-        (self.core, self.feed)
+        let Self { core, control, feed, handle, closing, working } = self;
+        closing.cancel();
+        drop(control);
+        // What runs there is cancelled, and its end is in the log before that is closed.
+        drop(tokio::time::timeout(END_WITHIN, working).await);
+        handle.close().await;
+        core.agents.close_below(&AgentPath::default(), END_WITHIN).await;
+        (core, feed)
     }
 }

@@ -8,6 +8,7 @@ use super::{LineMode, Turn, draft::Decoder};
 use crate::{
     app::{
         agent::SignalAction,
+        attachments::is_attached,
         slash::{self, Typed},
     },
     cli::exit::Ending,
@@ -34,6 +35,8 @@ pub(super) struct Sends {
     /// How many of them are answered before the next line of a pipe is taken, also where a question
     /// is open.
     queries: usize,
+    /// How many of them are to begin a turn.
+    turns: usize,
     /// How many of them undo changes.
     undoes: usize,
     /// Whether anything was said or run.
@@ -78,6 +81,7 @@ impl Sends {
             return std::future::pending().await;
         };
         self.queries -= usize::from(answered.purpose.is_query());
+        self.turns -= usize::from(answered.purpose == Purpose::Turn);
         self.undoes -= usize::from(answered.purpose == Purpose::Undo);
         answered
     }
@@ -85,6 +89,11 @@ impl Sends {
     /// Whether the next line of a pipe has to wait.
     pub const fn has_query(&self) -> bool {
         self.queries > 0
+    }
+
+    /// Whether a turn is to begin with one of them.
+    pub const fn has_turn(&self) -> bool {
+        self.turns > 0
     }
 
     /// Whether changes are being undone.
@@ -113,6 +122,7 @@ impl LineMode {
         }
         let sends = &mut self.sends;
         sends.queries += usize::from(purpose.is_query());
+        sends.turns += usize::from(purpose == Purpose::Turn);
         sends.undoes += usize::from(purpose == Purpose::Undo);
         sends.are_used |= purpose == Purpose::Turn || matches!(command, Command::Run { .. });
         let answer = self.control.send(command);
@@ -200,7 +210,9 @@ impl LineMode {
     /// Puts lines that were not sent before what is typed. A pipe has no such place: there they are
     /// shown.
     pub(super) fn take_back(&mut self, parts: &[Part]) -> Ending {
-        let texts = parts.iter().filter_map(|part| match part {
+        // Attachments are no words that somebody typed.
+        let typed = parts.iter().filter(|part| !is_attached(part));
+        let texts = typed.filter_map(|part| match part {
             Part::Text { text } => Some(text.as_str()),
             _ => None,
         });

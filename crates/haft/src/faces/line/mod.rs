@@ -271,7 +271,18 @@ impl LineMode {
         match event.body {
             // Also words that waited for their turn begin one.
             Body::User { .. } if event.agent.is_main() => self.turn = Turn::Runs,
-            Body::TurnEnded { .. } if event.agent.is_main() => self.turn = Turn::None,
+            Body::TurnEnded { .. } if event.agent.is_main() => {
+                self.turn = if self.view.has_later() { Turn::Expected } else { Turn::None };
+            }
+            // What was to begin a turn was given back.
+            Body::Queue { ref waiting }
+                if event.agent.is_main()
+                    && waiting.is_empty()
+                    && self.turn == Turn::Expected
+                    && !self.sends.has_turn() =>
+            {
+                self.turn = Turn::None;
+            }
             _ => {}
         }
         self.status.event(event, Instant::now());
@@ -296,7 +307,10 @@ impl LineMode {
                     return self.settled();
                 }
             }
-            Body::TurnEnded { .. } | Body::JobStarted { .. } | Body::JobEnded { .. } => {
+            Body::TurnEnded { .. }
+            | Body::Queue { .. }
+            | Body::JobStarted { .. }
+            | Body::JobEnded { .. } => {
                 return self.prompt();
             }
             _ => {}

@@ -132,6 +132,10 @@ impl LineMode {
 
     /// Shows why the open question is asked, and asks for a key again.
     pub(super) fn explained(&mut self, text: &str) -> Ending {
+        if self.questions.is_empty() {
+            // Somebody else has answered it meanwhile.
+            return self.prompt();
+        }
         (self.stirred, self.asked) = (Instant::now(), None);
         self.put(&explanation(text))
     }

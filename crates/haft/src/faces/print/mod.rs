@@ -335,6 +335,8 @@ async fn follow(
                 }
                 None
             }
+            // Another front end ended the session.
+            () = live.control.ended(), if limit.over.is_none() => None,
             () = limit.passed(), if limit.over.is_none() => {
                 timed_out = true;
                 None
@@ -435,10 +437,19 @@ impl RunResult {
             }
             Body::TurnEnded { end, .. } => {
                 self.ends(text, false);
-                self.end = Some(end.clone());
+                // The prompt may wait behind the turn of another front end.
+                if !matches!(end, TurnEnd::Done { .. }) || !self.has_later() {
+                    self.end = Some(end.clone());
+                }
             }
             _ => {}
         }
+    }
+
+    /// Whether a message waits that begins a turn of its own.
+    fn has_later(&self) -> bool {
+        let waiting = self.transcript.queue(&AgentPath::default());
+        waiting.iter().any(|queued| queued.when == When::FollowUp)
     }
 
     /// What another agent did: it costs, and what it did not get is told; the answer is the main one's.

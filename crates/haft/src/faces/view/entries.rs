@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_render::{CallEntry, Changed, Content, Entry, EntryState, clean};
-use haft_types::{AgentPath, Body, Event, From, Level};
+use haft_types::{AgentPath, Body, BreakCause, CallId, Event, From, Level};
 
 use super::{View, job_ended, mode_set, said};
 
@@ -25,7 +25,7 @@ impl View {
             self.outages.remove(&event.agent);
             if event.agent.is_main() {
                 // The next answer is another text, also when nothing is told between them.
-                text.push_str(&self.line_end());
+                text.push_str(&self.flush());
             }
         }
         for id in &updated {
@@ -37,10 +37,15 @@ impl View {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Takes an event that a person sees in another way.
+    /// Takes an event that a person sees in another way, or not at all.
     pub fn note(&mut self, event: &Arc<Event>) {
         let Changed { added, updated } = self.transcript.push(event);
         for id in added.into_iter().chain(updated) {
+            if let Some(entry) = self.transcript.entry(id)
+                && let Content::Text(text) | Content::Thinking(text) = &entry.content
+            {
+                self.taken.insert(id, text.len());
+            }
             if self.transcript.forget(id) {
                 self.taken.remove(&id);
             }
@@ -52,19 +57,36 @@ impl View {
         // Under another name nothing stands behind its head any more.
         let is_other = self.writer != entry.agent;
         let last = if is_other { self.last.take() } else { None };
-        let text = if entry.agent.is_main() { self.of_main(entry, event) } else { None };
-        let text = text.or_else(|| {
-            let text = self.whole(entry, event)?;
-            Some(self.line_end() + &text)
-        });
-        if !is_other {
-            return text;
-        }
-        let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
-            self.last = last;
-            return None;
+        let is_streamed = matches!(entry.content, Content::Text(_) | Content::Thinking(_))
+            || matches!(event.body, Body::CallOutput { .. });
+        let text = if entry.agent.is_main() && is_streamed {
+            self.of_main(entry, event)
+        } else {
+            let text = self.whole(entry, event);
+            // What streams belongs to who wrote it: it ends first.
+            let is_seen = text.as_ref().is_some_and(|text| !text.is_empty());
+            let ends = is_seen || text.is_some() && entry.agent.is_main();
+            let before = if ends { self.flush() } else { String::new() };
+            let head = if is_seen { self.head(&entry.agent) } else { String::new() };
+            return self.or_last(text.map(|text| before + &head + &text), last);
         };
-        Some(self.head(&entry.agent) + &text)
+        let text = text.map(|text| self.head(&entry.agent) + &text);
+        self.or_last(text, last)
+    }
+
+    /// Puts back which call stood last where nothing was written.
+    fn or_last(&mut self, text: Option<String>, last: Option<CallId>) -> Option<String> {
+        let text = text.filter(|text| !text.is_empty());
+        if text.is_none() && last.is_some() {
+            self.last = last;
+        }
+        text
+    }
+
+    /// Ends what the main agent streams, under its name.
+    pub(super) fn flush(&mut self) -> String {
+        let rest = self.line_end();
+        if rest.trim().is_empty() { rest } else { self.head(&AgentPath::default()) + &rest }
     }
 
     /// The name of an agent, where another one wrote last.
@@ -127,6 +149,9 @@ impl View {
             }
             Content::Mode { mode, edits, by } => {
                 Some(self.mark(Level::Info, &mode_set(*mode, *edits, by)))
+            }
+            Content::Break { cause: BreakCause::Model, .. } => {
+                Some(self.mark(Level::Info, "another model answers from here on"))
             }
             Content::Undone(event) => match &event.body {
                 Body::Undone { calls, files, redo, .. } => Some(self.undone(calls, files, *redo)),

@@ -7,6 +7,8 @@
 
 mod entries;
 mod live;
+#[cfg(test)]
+mod tests;
 mod thinking;
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as _, sync::Arc};
@@ -19,7 +21,7 @@ use haft_render::{
 };
 use haft_types::{
     AgentPath, Body, CallId, Choice, Detail, Env, From, Hash, HostPath, JobEnd, Kind, Level,
-    Message, Mode, Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
+    Message, Mode, Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage, When,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -156,9 +158,15 @@ impl View {
         self.room = inside(width);
     }
 
+    /// Whether a message waits that begins a turn of its own.
+    pub fn has_later(&self) -> bool {
+        let waiting = self.transcript.queue(&AgentPath::default());
+        waiting.iter().any(|queued| queued.when == When::FollowUp)
+    }
+
     /// Ends a line that is still open.
     pub fn finish(&mut self) -> Option<String> {
-        let end = self.line_end();
+        let end = self.flush();
         (!end.is_empty()).then_some(end)
     }
 
@@ -168,7 +176,7 @@ impl View {
         // Output of what else runs no longer stands behind its head.
         self.last.take_if(|last| question.call.as_ref() != Some(last));
         let shown = self.terminal.question(question, extent, self.room.width, &self.session);
-        let mut text = self.line_end() + &self.head(&question.agent);
+        let mut text = self.flush() + &self.head(&question.agent);
         let _ = writeln!(text, "\n? {}", indent(&shown.text, "  ").trim_start());
         for choice in &shown.options {
             let _ = writeln!(text, "  [{}] {}", choice.key, exact(&choice.label));

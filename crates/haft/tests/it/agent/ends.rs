@@ -151,7 +151,9 @@ fn a_killed_run_is_resumed_with_every_call_ended() {
 fn a_closed_reader_ends_the_run_quietly() {
     let world = World::new();
     let seconds = unique_seconds();
-    let call = json!({"name": "bash", "input": {"command": format!("echo a; sleep {seconds}")}});
+    // It is noticed with the next line, so there is one whenever the reader goes.
+    let command = format!("sleep {seconds} & while :; do echo a; sleep 0.1; done");
+    let call = json!({"name": "bash", "input": {"command": command}});
     let model = world.script(&[json!({"calls": [call]})]);
     let mut child = world
         .haft(&["-p", "go", "--model", &model, "--mode", "bypass", "--output", "stream-json"])

@@ -242,6 +242,7 @@ fn what_goes_on_is_said_beside_an_answer_where_that_is_wanted() {
     for part in ["~ I try it.", "* edit a.txt", "failed in"] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
+    assert!(!ran.err.contains("The end."), "the answer is standard output's: {}", ran.err);
     // All of what is wrong, not its first line alone.
     let said = world.outcomes().iter().map(crate::world::text).next().unwrap();
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap();

@@ -7,11 +7,14 @@ use std::{
     process::{Child, Stdio},
 };
 
+use haft_types::{Body, From};
 use serde_json::{Value, json};
 
 use crate::{
     line::terminal::Tmux,
-    world::{PATIENCE, World, all_calls_ended, collect, ended, example, until},
+    world::{
+        PATIENCE, World, all_calls_ended, collect, ended, example, gone, unique_seconds, until,
+    },
 };
 
 /// The second front end.
@@ -188,4 +191,77 @@ fn a_line_that_waits_is_withdrawn_here_or_there() {
     std::fs::write(&fifo, "x\n").unwrap();
     second.sees(|event| is(event, "turn_ended"));
     assert!(tmux.screen().contains("That is done."), "{}", tmux.screen());
+}
+
+#[test]
+fn a_front_end_that_is_gone_answers_nobody() {
+    let world = World::new();
+    let model = edits(&world);
+    let mut child = start(&world, &model);
+    let out = collect(child.stdout.take());
+    let mut second = Second::connect(&world);
+    second.send(&json!({"command": "attend", "there": true}));
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "go").unwrap();
+    second.sees(|event| is(event, "asked"));
+    drop(stdin);
+    drop(second);
+    assert_eq!(ended(&mut child, PATIENCE).code(), Some(0));
+    assert!(out.join().unwrap().contains("denied"));
+    assert_eq!(world.read("a.txt"), "alpha\n");
+}
+
+#[test]
+fn what_a_front_end_sent_ends_with_the_session() {
+    let world = World::new();
+    let seconds = unique_seconds();
+    let model = world.script(&[json!({"text": "Never."})]);
+    let mut child = start(&world, &model);
+    let mut second = Second::connect(&world);
+    let line = format!("echo x > made; sleep {seconds}");
+    writeln!(second.stream, "{}", json!({"command": "mode", "mode": "bypass"})).unwrap();
+    writeln!(second.stream, "{}", json!({"command": "run", "line": line})).unwrap();
+    second.sees(|event| is(event, "call_started"));
+    let parts = json!([{"type": "text", "text": "words that wait"}]);
+    writeln!(second.stream, "{}", json!({"command": "say", "parts": parts})).unwrap();
+    // It was taken when what stands behind it is done.
+    writeln!(second.stream, "{}", json!({"command": "mode", "mode": "ask"})).unwrap();
+    second.sees(|event| is(event, "mode"));
+    drop(child.stdin.take());
+    assert_eq!(ended(&mut child, PATIENCE).code(), Some(0));
+    gone(&seconds);
+    let events = world.events();
+    all_calls_ended(&events);
+    let unsent = events.iter().filter(|event| matches!(event.body, Body::Unsent { .. })).count();
+    let said =
+        events.iter().filter(|event| matches!(event.body, Body::User { from: From::Person, .. }));
+    assert_eq!(unsent + said.count(), 1, "it is said or given back: {events:#?}");
+}
+
+#[test]
+fn no_answer_to_a_command_holds_a_secret() {
+    let world = World::new();
+    let secret = "token-of-this-test-0123456789abcdef";
+    let call = json!({"name": "bash", "input": {"command": format!("echo {secret} > f1")}});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "End."})]);
+    let mut command = world.program(example("second_front_end"));
+    command.args(["--line", "--model", &model]).env("MY_API_TOKEN", secret);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let out = collect(child.stdout.take());
+    let mut second = Second::connect(&world);
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "go").unwrap();
+    let question = second.sees(|event| is(event, "asked"))["question"]["id"].clone();
+    let why = second.send(&json!({"command": "explain", "question": question}));
+    assert!(why["text"].as_str().unwrap().contains("f1"), "{why}");
+    assert!(!why.to_string().contains(secret), "{why}");
+    let wrong = json!({"command": "reply", "question": question, "reply": {"option": "maybe"}});
+    let wrong = second.send(&wrong);
+    assert!(wrong["text"].as_str().unwrap().contains("\"maybe\" is no answer: give one of allow"));
+    drop(stdin);
+    second.send(&json!({"command": "end"}));
+    drop(second);
+    ended(&mut child, PATIENCE);
+    assert!(!out.join().unwrap().contains(secret));
 }

@@ -185,3 +185,18 @@ fn what_still_runs_at_the_end_of_input_is_waited_for() {
     in_order(&ran.out, &["slept", "End."]);
     gone(&seconds);
 }
+
+#[test]
+fn a_message_for_later_is_answered_before_the_input_ends_the_talk() {
+    for _ in 0..5 {
+        let world = World::new();
+        let touch = json!({"name": "bash", "input": {"command": "touch zzz"}});
+        let model = world.script(&[
+            json!({"calls": [touch]}),
+            json!({"text": "First."}),
+            json!({"text": "Second."}),
+        ]);
+        let ran = talk(&world, &model, &[], "go\n/later second thing\ny\n");
+        in_order(&ran.out, &["First.", "> second thing", "Second."]);
+    }
+}
