@@ -461,13 +461,19 @@ async fn endless_output_takes_no_memory() {
     let seen = call(json!({"command": "seq 500000; ls $HAFT_OUT"})).await.1;
     assert_eq!(seen.status, Status::Done, "{}", seen.joined_text());
     let before = peak();
-    let (id, outcome) = call(json!({"command": "yes", "timeout_ms": 1_500})).await;
-    assert_eq!(outcome.status, Status::TimedOut);
+    // It ends by how much came and not by a time: a busy disk holds the writer up.
+    let stop = CancellationToken::new();
+    let enough = async {
+        while outs.used() < 64 << 20 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        stop.cancel();
+    };
+    let endless = dispatcher.call("bash", json!({"command": "yes"}), stop.clone());
+    let ((id, outcome), ()) = tokio::join!(endless, enough);
+    assert_eq!(outcome.status, Status::Cancelled, "{}", outcome.joined_text());
     let written = outcome.detail.and_then(|detail| detail.cut).and_then(|cut| cut.total).unwrap();
-    assert!(written > 2 << 20, "only {written} bytes came");
-    // Of one call no more than this is kept, and a fast machine prints more.
-    let kept = written.min(1 << 30);
-    assert!(outs.open(&id).is_some() && outs.used() >= kept, "{} of {written}", outs.used());
+    assert!(outs.open(&id).is_some() && outs.used() >= written, "{} of {written}", outs.used());
     let grown = peak() - before;
     assert!(grown < 32 << 20, "{grown} bytes more for {written} bytes of output");
     let shown: usize = world
@@ -476,7 +482,7 @@ async fn endless_output_takes_no_memory() {
         .iter()
         .map(|body| if let Body::CallOutput { text, .. } = body { text.len() } else { 0 })
         .sum();
-    assert!((64 << 10..4 << 20).contains(&shown), "{shown} bytes were shown live");
+    assert!((1..4 << 20).contains(&shown), "{shown} bytes were shown live");
     println!("{written} bytes, {grown} bytes more memory, {shown} bytes shown live");
 }
 

@@ -151,13 +151,15 @@ impl LineMode {
             return self
                 .show("  What you typed stays: with Enter it is no, with it as the reason.\n");
         }
+        // Taken before it is shown: who sees the words and presses a key at once is answered, even if
+        // this thread had to wait behind the words.
+        self.asked = Some(Instant::now());
         self.screen.show(if told {
             "  key: "
         } else {
             "  Press one key, or type what to do instead and Enter: that is no. key: "
         })?;
         self.screen.stands_alone();
-        self.asked = Some(Instant::now());
         Ok(())
     }
 

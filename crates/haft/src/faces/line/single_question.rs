@@ -139,8 +139,9 @@ async fn answer(
                     quiet = Instant::now();
                     continue;
                 }
-                say("  From here on one key answers, Ctrl-D is no. key:");
+                // Taken before it is shown, as in line mode: a key pressed at sight of it counts.
                 asked = Some(Instant::now());
+                say("  From here on one key answers, Ctrl-D is no. key:");
                 continue;
             }
             pause = pauses.next() => {
