@@ -182,6 +182,13 @@ impl Bus {
         self.state().show(&event);
     }
 
+    /// Records an event, or only shows it where the log fails; gives why it is not in the log.
+    pub fn emit_or_show(&self, agent: &AgentPath, turn: TurnId, body: Body) -> Option<RecordError> {
+        let error = self.emit(agent, turn, body.clone()).err()?;
+        self.broadcast(agent, turn, body);
+        Some(error)
+    }
+
     /// Ends every feed once it has given its waiting events.
     pub fn close(&self) {
         for queue in self.state().feeds.drain(..).filter_map(|queue| queue.upgrade()) {

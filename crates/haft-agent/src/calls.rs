@@ -6,7 +6,7 @@
 use std::{any::Any, sync::Arc};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use haft_tool::{Dispatcher, Events as _, Scheduler};
+use haft_tool::{Dispatcher, Scheduler};
 use haft_types::{Body, CallId, Level, Outcome, Status, ToolUse, TurnId};
 use tokio::{sync::mpsc, task::JoinError};
 use tokio_util::sync::CancellationToken;
@@ -92,8 +92,7 @@ impl CallRunner {
             };
             if let Some(outcome) = lost {
                 let ended = Body::CallEnded { call: id.clone(), outcome, took: 0 };
-                if let Err(error) = bus.emit(&agent, turn, ended.clone()) {
-                    bus.broadcast(&agent, turn, ended);
+                if let Some(error) = bus.emit_or_show(&agent, turn, ended) {
                     let text = error.to_string();
                     bus.broadcast(&agent, turn, Body::Notice { level: Level::Error, text });
                 }

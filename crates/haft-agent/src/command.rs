@@ -9,7 +9,6 @@
 use std::{fmt, future::Future, sync::Arc};
 
 use futures::future::BoxFuture;
-use haft_tool::Events as _;
 use haft_types::{AgentPath, Body, Effort, Mode, Part, QuestionId, Reply, TurnId, When};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -353,10 +352,7 @@ fn give(bus: &Bus, sender: oneshot::Sender<Answer>, answer: Answer) {
         other => other,
     };
     if let Err(Ok(Done::GivenBack { parts })) = sender.send(answer) {
-        let (main, body) = (AgentPath::default(), Body::Unsent { parts });
-        if bus.emit(&main, TurnId::default(), body.clone()).is_err() {
-            bus.broadcast(&main, TurnId::default(), body);
-        }
+        bus.emit_or_show(&AgentPath::default(), TurnId::default(), Body::Unsent { parts });
     }
 }
 

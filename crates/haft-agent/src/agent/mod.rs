@@ -226,9 +226,7 @@ impl Agent {
             panic_text(&*panic)
         );
         let ended = Body::TurnEnded { end: TurnEnd::Failed { error }, usage: Usage::default() };
-        if bus.emit(&agent, turn, ended.clone()).is_err() {
-            bus.broadcast(&agent, turn, ended);
-        }
+        bus.emit_or_show(&agent, turn, ended);
     }
 
     async fn run(
@@ -285,9 +283,7 @@ impl Agent {
 
     /// Shows what must be seen even when it cannot be kept.
     fn emit_or_tell(&self, body: Body) {
-        if self.emit(body.clone()).is_err() {
-            self.setup.bus.broadcast(&self.setup.dispatcher.agent, self.turn, body);
-        }
+        self.setup.bus.emit_or_show(&self.setup.dispatcher.agent, self.turn, body);
     }
 
     async fn step(&mut self, input: Input) {

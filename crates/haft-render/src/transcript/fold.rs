@@ -6,7 +6,7 @@ use std::{
 };
 
 use haft_types::{
-    AgentPath, Body, CallId, Event, Level, Part, QuestionId, Queued, ToolUse, TurnId,
+    AgentPath, Body, CallId, Event, Level, Part, QuestionId, Queued, ToolUse, TurnId, When,
 };
 
 use super::{
@@ -117,6 +117,11 @@ impl Transcript {
     /// The messages that wait for an agent.
     pub fn queue(&self, agent: &AgentPath) -> &[Queued] {
         self.agents.get(agent).map(|agent| &*agent.queue).unwrap_or_default()
+    }
+
+    /// Whether a message waits for an agent that begins a turn of its own.
+    pub fn has_later(&self, agent: &AgentPath) -> bool {
+        self.queue(agent).iter().any(|queued| queued.when == When::FollowUp)
     }
 
     /// Forgets what a front end is done with: the entries before this one that cannot change.

@@ -14,7 +14,7 @@ use haft_agent::{
 use haft_host::{Host as _, Local};
 use haft_llm::Effort;
 use haft_session::Fold;
-use haft_tool::{Dispatcher, Events as _, Filter};
+use haft_tool::{Dispatcher, Filter};
 use haft_types::{
     AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, ToolSpec,
 };
@@ -324,10 +324,7 @@ pub async fn end_talk(core: &Core, reason: &str) {
 
 /// Tells person and log something, whatever the log does.
 fn notice(core: &Core, level: Level, text: String) {
-    let (main, body) = (AgentPath::default(), Body::Notice { level, text });
-    if core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
-        core.bus.broadcast(&main, NO_TURN, body);
-    }
+    core.bus.emit_or_show(&AgentPath::default(), NO_TURN, Body::Notice { level, text });
 }
 
 /// The instruction files of the project, as far as the rules let them be read.

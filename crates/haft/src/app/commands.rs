@@ -15,7 +15,6 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_agent::{
     AgentSender, Command, CommandError, Commands, Done, Input, QueuedMessage, UndoRequest,
 };
-use haft_tool::Events as _;
 use haft_types::{
     AgentPath, Body, BreakCause, Effort, From, Mode, Part, QuestionId, Queued, Reply, When,
 };
@@ -53,20 +52,20 @@ struct Ordered {
     errand: Errand,
     stop: CancellationToken,
     answer: oneshot::Sender<Answer>,
-    open: Open,
+    open: OpenErrand,
 }
 
 /// An errand that is not done, counted for as long as this is held.
-struct Open(Arc<AtomicUsize>);
+struct OpenErrand(Arc<AtomicUsize>);
 
-impl Open {
+impl OpenErrand {
     fn of(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::AcqRel);
         Self(count.clone())
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenErrand {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -126,7 +125,7 @@ impl Handler {
             self.stop = self.closing.child_token();
         }
         let (answer, answered) = oneshot::channel();
-        let (stop, open) = (self.stop.clone(), Open::of(&self.open));
+        let (stop, open) = (self.stop.clone(), OpenErrand::of(&self.open));
         let sent = self.errands.send(Ordered { errand, stop, answer, open });
         async move {
             sent.map_err(|_| CommandError::Gone)?;
@@ -189,11 +188,8 @@ impl Handler {
             return text(format!("mode {}\n", session.permissions().mode));
         };
         session.set_permissions(|judge| (judge.mode, judge.grants.edits) = (mode, false));
-        let (main, body) =
-            (AgentPath::default(), Body::Mode { mode, edits: false, by: by.to_owned() });
-        if self.core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
-            self.core.bus.broadcast(&main, NO_TURN, body);
-        }
+        let body = Body::Mode { mode, edits: false, by: by.to_owned() };
+        self.core.bus.emit_or_show(&AgentPath::default(), NO_TURN, body);
         let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(mode_set(mode))] };
         // An agent that is gone has told so.
         self.main.send(Input::Notice { words, wake: false });
@@ -320,10 +316,7 @@ impl Worker {
     }
 
     fn tell(&self, body: Body) {
-        let main = AgentPath::default();
-        if self.core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
-            self.core.bus.broadcast(&main, NO_TURN, body);
-        }
+        self.core.bus.emit_or_show(&AgentPath::default(), NO_TURN, body);
     }
 
     async fn say(

@@ -711,6 +711,11 @@ fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
 mod tests {
     use super::*;
 
+    fn of_effects(effects: Vec<Effect>) -> Plan {
+        let title = String::new();
+        Plan { effects, host: "here".into(), title, waits: false, lives_on: false }
+    }
+
     #[test]
     fn a_plan_without_effects_is_not_judged_by_a_later_reading() {
         let at = |text: &str| HostPath::new(text.as_bytes(), Style::Posix).unwrap();
@@ -719,13 +724,7 @@ mod tests {
             let target = Target::Command { text: text.to_owned(), fresh_in: Some(cwd.clone()) };
             let command = Effect { access: Access::Destroy, target };
             let effects = std::iter::once(command).chain(script.effects()).collect();
-            let plan = Plan {
-                effects,
-                host: "here".into(),
-                title: String::new(),
-                waits: false,
-                lives_on: false,
-            };
+            let plan = of_effects(effects);
             Script::of_effect(&plan.effects[0], &plan, &home).unwrap().fault
         };
         let read = Script::read("cat .env", &cwd, &home, Around::PLAIN);
@@ -746,13 +745,7 @@ mod tests {
             let command = Effect { access: Access::Destroy, target };
             let mut effects = vec![command, around];
             effects.extend((!settings.is_empty()).then(|| counting(&settings)));
-            let plan = Plan {
-                effects,
-                host: "here".into(),
-                title: String::new(),
-                waits: false,
-                lives_on: false,
-            };
+            let plan = of_effects(effects);
             let script = Script::of_effect(&plan.effects[0], &plan, &home).unwrap();
             script.parts.into_iter().map(|part| part.why).collect::<Vec<_>>().join("|")
         };

@@ -25,7 +25,7 @@ use haft_agent::{Bus, PromptSaid, TalkHooks};
 use haft_config::{HookEvent, HookRun, Layer};
 use haft_host::Local;
 use haft_policy::Verdict;
-use haft_tool::{Events as _, Hook, HookCall, PermissionAnswer, PostCall, PreCall, Session};
+use haft_tool::{Hook, HookCall, PermissionAnswer, PostCall, PreCall, Session};
 use haft_types::{AgentPath, Body, HostPath, Level, Mode, Outcome, Question, Status};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -173,10 +173,8 @@ impl Hooks {
 
     /// Tells the person.
     fn tell(&self, text: String) {
-        let (main, body) = (AgentPath::default(), Body::Notice { level: Level::Warning, text });
-        if self.bus.emit(&main, NO_TURN, body.clone()).is_err() {
-            self.bus.broadcast(&main, NO_TURN, body);
-        }
+        let body = Body::Notice { level: Level::Warning, text };
+        self.bus.emit_or_show(&AgentPath::default(), NO_TURN, body);
     }
 
     /// Takes note that the turn is to end.

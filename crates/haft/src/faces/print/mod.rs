@@ -438,18 +438,13 @@ impl RunResult {
             Body::TurnEnded { end, .. } => {
                 self.ends(text, false);
                 // The prompt may wait behind the turn of another front end.
-                if !matches!(end, TurnEnd::Done { .. }) || !self.has_later() {
+                if !matches!(end, TurnEnd::Done { .. }) || !self.transcript.has_later(&event.agent)
+                {
                     self.end = Some(end.clone());
                 }
             }
             _ => {}
         }
-    }
-
-    /// Whether a message waits that begins a turn of its own.
-    fn has_later(&self) -> bool {
-        let waiting = self.transcript.queue(&AgentPath::default());
-        waiting.iter().any(|queued| queued.when == When::FollowUp)
     }
 
     /// What another agent did: it costs, and what it did not get is told; the answer is the main one's.

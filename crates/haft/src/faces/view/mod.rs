@@ -21,7 +21,7 @@ use haft_render::{
 };
 use haft_types::{
     AgentPath, Body, CallId, Choice, Detail, Env, From, Hash, HostPath, JobEnd, Kind, Level,
-    Message, Mode, Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage, When,
+    Message, Mode, Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -160,8 +160,7 @@ impl View {
 
     /// Whether a message waits that begins a turn of its own.
     pub fn has_later(&self) -> bool {
-        let waiting = self.transcript.queue(&AgentPath::default());
-        waiting.iter().any(|queued| queued.when == When::FollowUp)
+        self.transcript.has_later(&AgentPath::default())
     }
 
     /// Ends a line that is still open.
