@@ -207,6 +207,16 @@ pub fn peak() -> u64 {
     peak_of(std::process::id())
 }
 
+/// How long the processors worked for this process so far. A busy machine does not change it, so
+/// that tests may say how much work something is.
+///
+/// # Panics
+/// When the system's clock is before its start.
+pub fn own_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_else(|error| panic!("{time:?}: {error}"))
+}
+
 /// How many bytes this process has read so far, from whatever.
 ///
 /// # Panics

@@ -3,7 +3,9 @@
 use haft_agent::{Bus, Feed};
 use haft_session::{Log, Store};
 use haft_tool::Events as _;
-use haft_types::{AgentPath, Body, CallId, EventId, Level, Shape, Stream, TurnId};
+use haft_types::{
+    AgentPath, Body, CallId, EventId, Level, Part, Queued, Shape, Stream, TurnId, When,
+};
 
 fn log() -> (tempfile::TempDir, Store, Log) {
     let home = tempfile::tempdir().unwrap();
@@ -216,6 +218,34 @@ fn what_cannot_be_kept_is_not_shown_but_may_be_told() {
     emit(&bus, output(1));
     bus.broadcast(&AgentPath::default(), TurnId(1), notice("told"));
     assert_eq!(rest(&mut feed), [output(1), notice("told")]);
+}
+
+#[test]
+fn of_what_waits_for_an_agent_an_unread_feed_holds_the_newest_alone() {
+    let (_home, _store, log) = log();
+    let bus = Bus::new(log, || 7);
+    let mut feed = bus.subscribe();
+    let queue = |id| {
+        let parts = vec![Part::text("x".repeat(1000))];
+        Body::Queue { waiting: vec![Queued { id, when: When::Steer, parts }] }
+    };
+    let (main, one) = (AgentPath::default(), AgentPath::default().child("one"));
+    for id in 1..=5_000 {
+        for agent in [&main, &one] {
+            bus.emit(agent, TurnId(1), queue(id)).unwrap();
+        }
+        if id % 1_000 == 0 {
+            emit(&bus, notice("between"));
+        }
+    }
+    emit(&bus, output(1));
+    let seen: Vec<_> = std::iter::from_fn(|| feed.try_next()).collect();
+    let queues = seen.iter().filter(|event| matches!(event.body, Body::Queue { .. }));
+    let queues: Vec<_> = queues.map(|event| (&event.agent, &event.body)).collect();
+    assert_eq!(queues, [(&main, &queue(5_000)), (&one, &queue(5_000))]);
+    // Nothing else was pushed out by them.
+    assert_eq!(seen.len(), 2 + 5 + 1);
+    assert_eq!(seen.last().unwrap().body, output(1));
 }
 
 #[tokio::test]

@@ -58,6 +58,26 @@ async fn calls_that_run_and_calls_that_wait_end_within_200_ms() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_whose_handle_is_dropped_ends_with_its_calls() {
+    let model = Scripted::new([vec![
+        calls(1, "endless", &json!({"path": "x"})),
+        calls(2, "edit", &json!({"path": "x"})),
+        ends(Stop::ToolUse),
+    ]]);
+    let mut world = World::new();
+    let handle = world.start(&model);
+    let sender = handle.sender();
+    handle.send(say("go"));
+    world.until(|body| is_started(body, 1)).await;
+    drop(handle);
+    assert_eq!(world.until_ended().await.1, TurnEnd::Interrupted);
+    assert_eq!(all_ended(&world), [1, 2].map(|n| (CallId::nth(n), Status::Cancelled)));
+    // Who still holds a sender is told that nobody listens, and does not keep the agent.
+    assert_eq!(sender.withdraw(None).await, None);
+    assert!(!sender.send(say("more")) && sender.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_streams_ends_at_once_also_when_its_server_is_silent() {
     for last in [Step::Hangs, Step::Waits(60_000)] {
         let model = Scripted::new([

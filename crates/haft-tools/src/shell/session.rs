@@ -26,7 +26,7 @@ use crate::search::quoted;
 
 /// How long a shell that has read all that it was given, and prints nothing, may take to say that
 /// it is done: what says so was written before the last of that was read.
-const QUIET: Duration = Duration::from_millis(1_500);
+const QUIET: Duration = Duration::from_secs(3);
 /// How long it may take where something goes on printing.
 const DEAF: Duration = Duration::from_secs(10);
 /// How often it is looked at whether it has.

@@ -204,7 +204,9 @@ pub fn hello(capabilities: &Value) -> Value {
         "clientInfo": {"name": "test", "version": "1"}})
 }
 
-/// Everything at once, as a script says it that reads only in the end: a greeting, then these calls.
+/// Everything at once, as a script says it that then ends its side: a greeting, then these calls. What
+/// runs for a second without any answer is cancelled; see [`side_by_side`] for calls that may take
+/// their time.
 /// Gives how the server ended and the answer of each call.
 pub fn at_once(world: &World, flags: &[&str], calls: &[(&str, Value)]) -> (Ran, Vec<Value>) {
     let request = |id: usize, method: &str, params: &Value| {
@@ -221,6 +223,18 @@ pub fn at_once(world: &World, flags: &[&str], calls: &[(&str, Value)]) -> (Ran, 
     let ids: Vec<_> = answers.iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
     assert_eq!(ids, (0..=calls.len() as u64).collect::<Vec<_>>(), "one answer each: {ran:?}");
     (ran, answers.split_off(1))
+}
+
+/// Calls of a client that waits for all of their answers; gives these in the order of the calls.
+pub fn side_by_side(world: &World, flags: &[&str], calls: &[(&str, Value)]) -> Vec<Value> {
+    let mut client = Client::greeted(world, flags);
+    for (id, (tool, input)) in calls.iter().enumerate() {
+        client.begin(&json!(id), tool, input);
+    }
+    let mut answers: Vec<Value> = calls.iter().map(|_| client.next()).collect();
+    client.ends_well();
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    answers
 }
 
 /// The text of a tool's answer.

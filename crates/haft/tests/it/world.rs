@@ -23,7 +23,7 @@ use tempfile::TempDir;
 pub const CANARY: &str = "sk-canary-7f3a9c51e20b4d68";
 
 /// Longest that any run may take; far above what is expected, so that load fails no test.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// One test's folders.
 pub struct World {

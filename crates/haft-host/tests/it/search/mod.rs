@@ -531,7 +531,7 @@ async fn long_patterns_and_globs_are_answered_at_once() {
         Err(SearchError::Pattern(text) | SearchError::Glob(text)) => text,
         other => panic!("{other:?}"),
     };
-    let began = Instant::now();
+    let began = machine::own_time();
     for pattern in ["x".repeat(64 << 10), "x".repeat(30 << 20), "(x{0,300}y?){300}".into()] {
         for literal in [false, true] {
             let query = GrepQuery { literal, ..query(&pattern) };
@@ -553,5 +553,6 @@ async fn long_patterns_and_globs_are_answered_at_once() {
     let sink = &mut |_| ControlFlow::Continue(());
     local.find(&root, &all(&"?".repeat(4 << 10)), walk(), sink).await.unwrap();
     grep(&local, &root, &query(&format!("{}y", "x".repeat(2_000))), walk()).await.unwrap();
-    assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    let took = machine::own_time().saturating_sub(began);
+    assert!(took < AT_ONCE, "{took:?}");
 }

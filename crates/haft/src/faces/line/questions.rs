@@ -75,6 +75,9 @@ impl LineMode {
         let typed = !self.draft.is_empty();
         self.keys.is_terminal()
             && !self.ended
+            // What is said of the question comes before the key is asked for, or it would stand
+            // behind the sign for it.
+            && !self.sends.has_query()
             && !self.questions.is_empty()
             && if typed { !self.told } else { self.asked.is_none() }
     }

@@ -5,7 +5,10 @@ use haft_types::{Body, Event};
 use serde_json::{Value, json};
 
 use crate::line::terminal::Tmux;
-use crate::world::{Input, PATIENCE, Ran, World, all_calls_ended, example, finish, until};
+use crate::world::{
+    Input, PATIENCE, Ran, World, all_calls_ended, example, finish, gone, runs, unique_seconds,
+    until,
+};
 
 /// A world whose main agent sends two others: one writes a file, one only may look.
 fn world() -> (World, String) {
@@ -78,6 +81,47 @@ fn programs_read_which_agent_did_what() {
     assert_eq!(last["denials"], json!([]));
     let denied = lines.iter().find(|line| line["status"] == "denied").unwrap();
     assert_eq!(denied["agent"], json!(["two"]));
+}
+
+#[test]
+fn the_json_of_a_run_is_of_the_main_agent_and_counts_all() {
+    let (world, model) = world();
+    let ran = run(&world, &["-p", "go", "--model", &model, "--output", "json"], &Input::Nothing);
+    assert_eq!((ran.code, ran.out.lines().count()), (Some(0), 1), "{ran:?}");
+    let result = &ran.lines()[0];
+    assert_eq!((&result["text"], &result["status"]), (&json!("All came back."), &json!("done")));
+    assert_eq!(result["denials"], json!([]));
+}
+
+#[test]
+fn an_interrupt_of_the_main_agent_reaches_those_below() {
+    let world = World::new();
+    let seconds = unique_seconds();
+    let sleep = json!({"name": "bash", "input": {"command": format!("sleep {seconds}")}});
+    let child = world.script(&[json!({"calls": [sleep]}), json!({"text": "Never."})]);
+    let tasks = json!({"tasks": [{"name": "one", "model": child, "prompt": "Wait."}]});
+    let main = world.script(&[
+        json!({"text": "I delegate.", "calls": [{"name": "delegate", "input": tasks}]}),
+        json!({"text": "I go on."}),
+    ]);
+    let tmux = Tmux::start(&world);
+    let program = example("delegate");
+    tmux.line(&format!("{} --line --mode bypass --model {main}", program.display()));
+    tmux.sees("/help");
+    tmux.line("go");
+    assert!(until(PATIENCE, || runs(&format!("sleep {seconds}"))), "{}", tmux.screen());
+    tmux.key("C-c");
+    gone(&format!("sleep {seconds}"));
+    let is_end = |event: &&Event, agent: &str| {
+        event.agent.to_string() == agent && matches!(event.body, Body::TurnEnded { .. })
+    };
+    let both = || ["", "one"].iter().all(|of| world.events().iter().any(|e| is_end(&e, of)));
+    assert!(until(PATIENCE, both), "{}", tmux.screen());
+    tmux.line("go on");
+    tmux.sees("I go on.");
+    tmux.line("/quit");
+    tmux.sees("Go on with:");
+    all_calls_ended(&world.events());
 }
 
 #[test]

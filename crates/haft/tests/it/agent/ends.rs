@@ -12,8 +12,8 @@ use haft_types::{Body, Status, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::world::{
-    Input, World, all_calls_ended, collect, ended, finish, gone, runs, signal, unique_seconds,
-    until,
+    Input, PATIENCE, World, all_calls_ended, collect, ended, finish, gone, runs, signal,
+    unique_seconds, until,
 };
 
 /// Becomes what its arguments say, with the ends of children ignored, as some daemons leave it.
@@ -108,7 +108,7 @@ fn a_signal_ends_the_run_and_every_call_with_it() {
         let flags = ["-p", "go", "--model", &model, "--mode", "bypass"];
         let mut child = world.haft(&flags).spawn().unwrap();
         let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
-        assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+        assert!(until(PATIENCE, || runs(&seconds)), "nothing was started");
         let sent = Instant::now();
         signal(name, child.id());
         let status = ended(&mut child, Duration::from_secs(30));
@@ -138,7 +138,7 @@ fn a_killed_run_is_resumed_with_every_call_ended() {
     let model = world.script(&[json!({"calls": [call]}), json!({"text": "Went on."})]);
     let flags = ["-p", "go", "--model", &model, "--mode", "bypass"];
     let mut child = world.haft(&flags).spawn().unwrap();
-    assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+    assert!(until(PATIENCE, || runs(&seconds)), "nothing was started");
     child.kill().unwrap();
     child.wait().unwrap();
     gone(&seconds);
@@ -183,7 +183,7 @@ fn one_signal_told_twice_is_one() {
     let mut haft = world.haft(&["tool", "bash", "--allow", "Bash", "--input", "-"]);
     let mut child = haft.stdin(input).process_group(0).spawn().unwrap();
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
-    assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+    assert!(until(PATIENCE, || runs(&seconds)), "nothing was started");
     let id = child.id();
     let mut kill = world.program("sh");
     kill.args(["-c", &format!("kill -TERM {id}; kill -TERM -{id}")]);

@@ -7,6 +7,7 @@ use std::{
     process::{Child, Stdio},
 };
 
+use haft_testkit::machine::make_fifo;
 use haft_types::{Body, From};
 use serde_json::{Value, json};
 
@@ -166,8 +167,7 @@ fn what_one_front_end_does_the_other_sees() {
 fn a_line_that_waits_is_withdrawn_here_or_there() {
     let world = World::new();
     let fifo = world.work().join("fifo");
-    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
-    assert!(made.success());
+    make_fifo(&fifo);
     let wait = json!({"name": "bash", "input": {"command": "cat fifo"}});
     let model = world.script(&[json!({"calls": [wait]}), json!({"text": "That is done."})]);
     let tmux = Tmux::start(&world);
@@ -191,6 +191,81 @@ fn a_line_that_waits_is_withdrawn_here_or_there() {
     std::fs::write(&fifo, "x\n").unwrap();
     second.sees(|event| is(event, "turn_ended"));
     assert!(tmux.screen().contains("That is done."), "{}", tmux.screen());
+}
+
+#[test]
+fn what_was_read_for_a_line_is_not_typed_into_it() {
+    let world = World::new();
+    world.file("notes.txt", "what stands in the file\n");
+    let fifo = world.work().join("fifo");
+    make_fifo(&fifo);
+    let wait = json!({"name": "bash", "input": {"command": "cat fifo"}});
+    let model = world.script(&[json!({"calls": [wait]}), json!({"text": "That is done."})]);
+    let tmux = Tmux::start(&world);
+    let program = example("second_front_end");
+    tmux.line(&format!("{} --line --mode bypass --model {model}", program.display()));
+    let mut second = Second::connect(&world);
+    tmux.sees("/help");
+    tmux.line("go");
+    second.sees(|event| is(event, "call_started"));
+    tmux.line("look at @notes.txt");
+    let queue = second.sees(|event| is(event, "queue"));
+    assert!(queue["waiting"].to_string().contains("what stands in the file"), "{queue}");
+    tmux.line("/withdraw");
+    second.sees(|event| is(event, "queue") && event["waiting"] == json!([]));
+    let screen = tmux.sees("> look at @notes.txt");
+    assert!(!screen.contains("what stands in the file"), "{screen}");
+    std::fs::write(&fifo, "x\n").unwrap();
+    second.sees(|event| is(event, "turn_ended"));
+}
+
+#[test]
+fn a_run_beside_another_front_end_ends_with_the_turns_that_wait() {
+    let world = World::new();
+    let fifo = world.work().join("fifo");
+    make_fifo(&fifo);
+    let wait = json!({"name": "bash", "input": {"command": "cat fifo"}});
+    let model = world.script(&[
+        json!({"calls": [wait]}),
+        json!({"text": "That is done."}),
+        json!({"text": "The other, too."}),
+    ]);
+    let mut command = world.program(example("second_front_end"));
+    command.args(["-p", "go", "--mode", "bypass", "--model", &model, "--output", "stream-json"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let out = collect(child.stdout.take());
+    let mut second = Second::connect(&world);
+    second.sees(|event| is(event, "call_started"));
+    assert_eq!(second.says("and this"), json!({"done": "nothing"}));
+    second.sees(|event| is(event, "queue"));
+    std::fs::write(&fifo, "x\n").unwrap();
+    assert_eq!(ended(&mut child, PATIENCE).code(), Some(0));
+    let out = out.join().unwrap();
+    let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["text"], &last["status"]), (&json!("The other, too."), &json!("done")));
+    assert!(out.contains("That is done."), "{out}");
+}
+
+#[test]
+fn another_front_end_ends_a_run() {
+    let world = World::new();
+    let seconds = unique_seconds();
+    let wait = json!({"name": "bash", "input": {"command": format!("sleep {seconds}")}});
+    let model = world.script(&[json!({"calls": [wait]}), json!({"text": "Never."})]);
+    let mut command = world.program(example("second_front_end"));
+    command.args(["-p", "go", "--mode", "bypass", "--model", &model]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
+    let mut second = Second::connect(&world);
+    second.sees(|event| is(event, "call_started"));
+    writeln!(second.stream, "{}", json!({"command": "end"})).unwrap();
+    let code = ended(&mut child, PATIENCE).code();
+    let (out, err) = (out.join().unwrap(), err.join().unwrap());
+    assert!(code.is_some_and(|code| code != 0), "{code:?} {out} {err}");
+    assert!(!out.contains("Never."), "{out}");
+    gone(&seconds);
+    all_calls_ended(&world.events());
 }
 
 #[test]

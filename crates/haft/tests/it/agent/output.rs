@@ -3,14 +3,13 @@
 use std::{
     fs::{self, File},
     process::Stdio,
-    time::Duration,
 };
 
 use serde_json::json;
 
 use crate::{
     line::terminal::Tmux,
-    world::{Input, World, finish, until},
+    world::{Input, PATIENCE, World, finish, until},
 };
 
 #[test]
@@ -81,7 +80,7 @@ fn much_output(last: u32) -> String {
     let out = world.root().join("out");
     let watch = std::thread::spawn(move || {
         let live = || fs::read_to_string(&out).unwrap().contains("\n  100\n");
-        let seen = until(Duration::from_secs(30), live);
+        let seen = until(PATIENCE, live);
         fs::write(go, "").unwrap();
         seen
     });

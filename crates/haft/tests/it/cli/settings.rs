@@ -7,7 +7,7 @@ use haft_types::Hash;
 use serde_json::{Value, json};
 
 use crate::{
-    mcp_client::at_once,
+    mcp_client::side_by_side,
     world::{Input, Ran, World, finish},
 };
 
@@ -202,7 +202,7 @@ fn a_strict_edit_takes_exact_text_alone_at_every_face() {
                 let line = ["--line", "--model", &script];
                 world.run_with(&[&line[..], &bypass].concat(), &Input::Pipe("go\n")).out
             },
-            &|| at_once(&world, &bypass, &[("edit", input.clone())]).1[0].to_string(),
+            &|| side_by_side(&world, &bypass, &[("edit", input.clone())])[0].to_string(),
         ];
         runs.map(|run| {
             world.file("a.txt", text);

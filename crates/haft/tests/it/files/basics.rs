@@ -12,7 +12,7 @@ use haft_types::{Body, Hash};
 use serde_json::{Value, json};
 
 use crate::{
-    mcp_client::{self, Client, at_once},
+    mcp_client::{self, Client, side_by_side},
     world::{Input, PATIENCE, Ran, World, collect, ended, finish},
 };
 
@@ -59,7 +59,7 @@ fn through_every_face(case: &Case) -> Vec<(&'static str, String)> {
         });
         faces.push((face, ended.unwrap()));
     }
-    let (_, answers) = at_once(&filled(), &FLAGS, &[(case.tool, case.input.clone())]);
+    let answers = side_by_side(&filled(), &FLAGS, &[(case.tool, case.input.clone())]);
     faces.push(("mcp", mcp_client::text(&answers[0]).to_owned()));
     faces
 }
@@ -178,7 +178,7 @@ fn two_names(count: usize) -> World {
 const NAMES: [&str; 2] = ["many.txt", "link.txt"];
 
 #[test]
-fn two_hundred_edits_of_one_file_at_once_are_all_made() {
+fn two_hundred_edits_of_one_file_side_by_side_are_all_made() {
     let world = two_names(200);
     let mut client = Client::greeted(&world, &["--mode", "accept-edits"]);
     for id in 0..200 {
@@ -198,7 +198,7 @@ fn two_hundred_edits_of_one_file_at_once_are_all_made() {
 }
 
 #[test]
-fn twenty_programs_that_edit_one_file_at_once_lose_nothing() {
+fn twenty_programs_that_edit_one_file_side_by_side_lose_nothing() {
     let world = two_names(20);
     std::thread::scope(|scope| {
         for number in 0..20 {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    mcp_client::at_once,
+    mcp_client::side_by_side,
     world::{World, text},
 };
 
@@ -47,7 +47,7 @@ fn a_client_of_the_server_gets_bounded_data_and_the_same_paths() {
     let world = crowded();
     world.file("a.txt", "alpha\n");
     let calls = [("ls", json!({"path": ".", "limit": 3_000})), ("read", json!({"path": "@a.txt"}))];
-    let (_, answers) = at_once(&world, &["--structured"], &calls);
+    let answers = side_by_side(&world, &["--structured"], &calls);
     let data = &answers[0]["result"]["structuredContent"];
     let size = data.to_string().len();
     // The text and the fields beside it share the budget of 50,000 characters.

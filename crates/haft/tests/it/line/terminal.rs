@@ -4,13 +4,14 @@ use std::{
     path::PathBuf,
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
 };
 
 use haft_testkit::machine;
 use serde_json::json;
 
-use crate::world::{World, all_calls_ended, gone, runs, signal_all, unique_seconds, until};
+use crate::world::{
+    PATIENCE, World, all_calls_ended, gone, runs, signal_all, unique_seconds, until,
+};
 
 /// A terminal with a shell in it.
 pub struct Tmux {
@@ -66,7 +67,7 @@ impl Tmux {
 
     /// Waits until a text stands on the screen.
     pub fn sees(&self, text: &str) -> String {
-        let seen = until(Duration::from_secs(30), || self.screen().contains(text));
+        let seen = until(PATIENCE, || self.screen().contains(text));
         let screen = self.screen();
         assert!(seen, "{text:?} did not come:\n{screen}");
         screen
@@ -80,7 +81,7 @@ impl Tmux {
             let size = Command::new("stty").args(["-F", tty.trim(), "size"]).output().unwrap();
             String::from_utf8_lossy(&size.stdout).trim().ends_with(&format!(" {columns}"))
         };
-        assert!(until(Duration::from_secs(30), seen), "the terminal stays as it was");
+        assert!(until(PATIENCE, seen), "the terminal stays as it was");
     }
 
     /// Starts haft from the shell; how the terminal was set goes into a file before and after.
@@ -139,10 +140,10 @@ fn one_key_answers_a_question() {
     tmux.types("x");
     tmux.sees("> x");
     tmux.key("BSpace");
-    assert!(until(Duration::from_secs(20), || tmux.screen().matches("key:").count() == 2));
+    assert!(until(PATIENCE, || tmux.screen().matches("key:").count() == 2));
     tmux.types("y");
     tmux.sees("Once more.");
-    assert!(until(Duration::from_secs(20), || tmux.screen().matches("key:").count() == 3));
+    assert!(until(PATIENCE, || tmux.screen().matches("key:").count() == 3));
     assert_eq!(world.read("a.txt"), "beta\n");
     tmux.types("n");
     let screen = tmux.sees("Both were asked.");
@@ -163,7 +164,7 @@ fn an_interrupt_stops_a_command_and_the_talk_goes_on() {
     let model = world.script(&[json!({"calls": [call]}), json!({"text": "I am still here."})]);
     let tmux = Tmux::talk(&world, &model, "--mode bypass");
     tmux.line("run it");
-    assert!(until(Duration::from_secs(20), || runs(&format!("sleep\0{seconds}"))));
+    assert!(until(PATIENCE, || runs(&format!("sleep\0{seconds}"))));
     tmux.key("C-c");
     tmux.sees("interrupted");
     gone(&format!("sleep\0{seconds}"));
@@ -203,7 +204,7 @@ fn sleeping(world: &World) -> (Tmux, String, String) {
     let model = world.script(&[json!({"calls": [call]})]);
     let tmux = Tmux::talk(world, &model, "--mode bypass");
     tmux.line("run it");
-    assert!(until(Duration::from_secs(20), || runs(&format!("sleep\0{seconds}"))));
+    assert!(until(PATIENCE, || runs(&format!("sleep\0{seconds}"))));
     (tmux, model, seconds)
 }
 
@@ -237,7 +238,7 @@ fn a_line_typed_meanwhile_is_passed_on_at_the_next_step() {
     ]);
     let tmux = Tmux::talk(&world, &model, "--mode bypass");
     tmux.line("wait for me");
-    assert!(until(Duration::from_secs(20), || world.work().join("begun").exists()));
+    assert!(until(PATIENCE, || world.work().join("begun").exists()));
     tmux.line("look at b.txt too");
     tmux.sees("look at b.txt too");
     world.file("go", "");

@@ -1,12 +1,10 @@
 //! `/undo` and `/redo` of line mode.
 
-use std::time::Duration;
-
 use haft_types::{AgentPath, Body, Message, Part};
 use serde_json::{Value, json};
 
 use super::terminal::Tmux;
-use crate::world::{Input, Ran, World, until};
+use crate::world::{Input, PATIENCE, Ran, World, until};
 
 fn edit(old: &str, new: &str) -> Value {
     json!({"name": "edit", "input": {"path": "a.txt", "edits": [
@@ -214,14 +212,14 @@ fn in_a_terminal_nothing_is_taken_back_while_haft_is_at_work() {
     ]);
     let tmux = Tmux::talk(&world, &model, "--mode bypass");
     tmux.line("go on");
-    assert!(until(Duration::from_secs(20), || world.work().join("begun").exists()));
+    assert!(until(PATIENCE, || world.work().join("begun").exists()));
     tmux.line("/undo");
     tmux.sees("! haft is at work: stop it with Ctrl-C first");
     assert_eq!(world.read("a.txt"), "gamma\n");
     world.file("go", "");
     tmux.sees("First answer.");
     let prompts = || tmux.screen().trim_end().ends_with("\n>");
-    assert!(until(Duration::from_secs(20), prompts), "{}", tmux.screen());
+    assert!(until(PATIENCE, prompts), "{}", tmux.screen());
     // What the command made is its own change.
     tmux.line("/undo");
     tmux.sees("Took back c2");

@@ -148,7 +148,7 @@ fn two_calls_with_one_id_are_two_calls() {
             &json!({"command": format!("sleep {seconds}; echo never")}),
         );
     }
-    assert!(until(Duration::from_secs(30), || seconds.iter().all(|seconds| runs(seconds))));
+    assert!(until(PATIENCE, || seconds.iter().all(|seconds| runs(seconds))));
     client.cancel(&json!("9"));
     client.is_well();
     assert!(seconds.iter().all(|seconds| runs(seconds)), "\"9\" is not 9");

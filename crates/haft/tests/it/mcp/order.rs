@@ -1,13 +1,13 @@
 //! Calls of one connection that a client sends without waiting for answers: those that conflict run
 //! in the order in which they came, also behind one that was cancelled; the others run beside.
 
-use std::{fs, time::Duration};
+use std::fs;
 
 use serde_json::{Value, json};
 
 use crate::{
     mcp_client::{Client, at_once, text},
-    world::{World, runs, unique_seconds, until},
+    world::{PATIENCE, World, runs, unique_seconds, until},
 };
 
 fn bash(command: &str) -> Value {
@@ -80,7 +80,7 @@ fn what_a_cancelled_command_left_is_gone_when_the_next_one_starts() {
     let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
     let stubborn = format!("trap '' TERM; echo $$ > pid; sleep {seconds}; sleep {seconds}");
     client.begin(&json!(1), "bash", &bash(&stubborn));
-    assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+    assert!(until(PATIENCE, || runs(&seconds)), "nothing was started");
     client.cancel(&json!(1));
     let look = "test -d /proc/$(cat pid) && echo alive || echo gone; touch after";
     client.begin(&json!(2), "bash", &bash(look));
@@ -99,7 +99,7 @@ fn a_call_that_is_cancelled_while_it_waits_runs_never_and_holds_up_nobody() {
     client.begin(&json!(1), "bash", &bash("touch first; until [ -e go ]; do sleep 0.02; done"));
     client.begin(&json!(2), "bash", &bash("touch second"));
     client.begin(&json!(3), "bash", &bash("touch third"));
-    assert!(until(Duration::from_secs(30), || world.work().join("first").exists()));
+    assert!(until(PATIENCE, || world.work().join("first").exists()));
     client.cancel(&json!(2));
     // It is known to have heard of that when it answers this.
     client.ask("ping", &json!({}));

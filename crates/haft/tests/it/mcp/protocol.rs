@@ -1,13 +1,13 @@
 //! `haft mcp` as a protocol: what is said of requests that cannot be taken, what is passed over, and
 //! how a server ends.
 
-use std::{fs, time::Duration};
+use std::fs;
 
 use serde_json::{Value, json};
 
 use crate::{
     mcp_client::{Client, End, at_once, hello, text},
-    world::{World, gone, runs, signal, unique_seconds, until},
+    world::{PATIENCE, World, gone, runs, signal, unique_seconds, until},
 };
 
 /// How many errors come before the answer with an id, and that answer.
@@ -99,7 +99,7 @@ fn a_client_that_goes_ends_what_runs() {
     client.request(&json!(0), "initialize", &hello(&json!({})));
     let input = json!({"command": format!("sleep {seconds}; echo never")});
     client.begin(&json!(1), "bash", &input);
-    assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+    assert!(until(PATIENCE, || runs(&seconds)), "nothing was started");
     assert_eq!(client.killed(), Some(0));
     assert!(!runs(&seconds), "the server ended before what it had started");
 }
@@ -111,7 +111,7 @@ fn a_terminated_server_ends_what_runs() {
     let mut client = Client::greeted(&world, &["--mode", "bypass"]);
     let input = json!({"command": format!("sleep {seconds}; echo never")});
     client.begin(&json!(1), "bash", &input);
-    assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+    assert!(until(PATIENCE, || runs(&seconds)), "nothing was started");
     signal("TERM", client.process());
     assert_eq!(client.ended(), Some(0));
     gone(&seconds);

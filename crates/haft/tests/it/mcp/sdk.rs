@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use crate::{
     mcp_client::Client,
-    world::{Input, Ran, World, collect, ended, finish, runs, text, unique_seconds, until},
+    world::{
+        Input, PATIENCE, Ran, World, collect, ended, finish, runs, text, unique_seconds, until,
+    },
 };
 
 /// A red picture of two times two pixels.
@@ -109,13 +111,13 @@ fn a_killed_client_leaves_nothing_behind() {
     let mut child = sdk(&world, &["hang", &command]).spawn().unwrap();
     drop((collect(child.stdout.take()), collect(child.stderr.take())));
     let sleeps = format!("sleep\0{seconds}");
-    assert!(until(Duration::from_secs(30), || runs(&sleeps)), "nothing was started");
+    assert!(until(PATIENCE, || runs(&sleeps)), "nothing was started");
     child.kill().unwrap();
     ended(&mut child, Duration::from_secs(5));
     // Calls that still run get some seconds to end, because a client may only be done sending.
     let server = format!("mcp\0--root\0{}", world.work().display());
     let left = || runs(&sleeps) || runs(&server);
-    assert!(until(Duration::from_secs(20), || !left()), "something is left");
+    assert!(until(PATIENCE, || !left()), "something is left");
 }
 
 /// The inspector's command line as a client of `haft mcp`.

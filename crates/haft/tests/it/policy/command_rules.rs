@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    mcp_client::at_once,
+    mcp_client::side_by_side,
     world::{World, text},
 };
 
@@ -78,7 +78,7 @@ fn a_printing_run_tells_the_model_what_to_do() {
 fn a_client_of_the_server_reads_the_same() {
     let world = world();
     let calls = CASES.map(|(command, ..)| ("bash", json!({ "command": command })));
-    let (_, answers) = at_once(&world, &FLAGS, &calls);
+    let answers = side_by_side(&world, &FLAGS, &calls);
     for ((command, status, part), answer) in CASES.into_iter().zip(answers) {
         let told = text(&answer["result"]);
         assert!(told.contains(part), "{command}: {answer}");

@@ -260,7 +260,9 @@ fn a_key_shows_all_of_it_and_another_says_why() {
     let asks = |number| until(PATIENCE, || tmux.screen().matches("key:").count() == number);
     assert!(asks(2), "{}", tmux.screen());
     tmux.types("w");
-    tmux.sees("ask: ");
+    let why = tmux.sees("ask: ");
+    // A key is asked for behind it, not before and once more.
+    assert_eq!(why.split("ask: ").next().unwrap().matches("key:").count(), 2, "{why}");
     assert!(asks(3), "{}", tmux.screen());
     tmux.types("n");
     tmux.sees("The end.");

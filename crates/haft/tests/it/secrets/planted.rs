@@ -1,6 +1,6 @@
 //! Planted secrets: nothing that a model, a log, a program or a terminal gets shows one.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     line::terminal::Tmux,
     mcp_client::Client,
     mock_provider::{Mock, Wire},
-    world::{Input, World, finish, holding, until},
+    world::{Input, PATIENCE, World, finish, holding, until},
 };
 
 /// A secret of the environment, which is in no file but in the name of one.
@@ -208,7 +208,7 @@ fn a_terminal_shows_none_of_them() {
     tmux.sees("The end.");
     shows_none(&tmux.screen(), "the terminal");
     tmux.line("/exit");
-    assert!(until(Duration::from_secs(20), || tmux.screen().contains("ended with")));
+    assert!(until(PATIENCE, || tmux.screen().contains("ended with")));
     let listed = world.run(&["session", "show", &world.only_session()]);
     shows_none(&listed.out, "session show");
     kept(&world);

@@ -14,8 +14,8 @@ use crate::{
     mcp_client::{Client, text},
     mock_provider::{Mock, Wire},
     world::{
-        Input, World, all_calls_ended, ended, finish, gone, holding, runs, signal, unique_seconds,
-        until,
+        Input, PATIENCE, World, all_calls_ended, ended, finish, gone, holding, runs, signal,
+        unique_seconds, until,
     },
 };
 
@@ -181,7 +181,7 @@ fn nothing_outlives_a_haft_that_is_killed_and_its_jobs_are_lost() {
         let mut child = world.haft(&[&["-p", "go"][..], &flags].concat()).spawn().unwrap();
         // What the log does not know of cannot be told.
         let told = || !holding(&world.state(), b"job_started").is_empty();
-        assert!(until(Duration::from_secs(30), || runs(&seconds) && told()), "nothing was started");
+        assert!(until(PATIENCE, || runs(&seconds) && told()), "nothing was started");
         let killed = Instant::now();
         child.kill().unwrap();
         child.wait().unwrap();
@@ -209,7 +209,7 @@ fn a_job_outlives_an_interrupted_turn_but_not_the_talk() {
     let tmux = Tmux::talk(&world, &model, "--mode bypass");
     tmux.line("go");
     tmux.sees(&format!("j1 runs in the background: sleep {seconds}"));
-    assert!(until(Duration::from_secs(30), || runs(&format!("1{seconds}"))), "nothing was started");
+    assert!(until(PATIENCE, || runs(&format!("1{seconds}"))), "nothing was started");
     tmux.key("C-c");
     tmux.sees("interrupted");
     assert!(runs(&format!("sleep\0{seconds}")), "the job was stopped with the turn");
@@ -264,7 +264,7 @@ fn jobs_of_a_client_live_as_long_as_its_connection() {
     client.call("bash", &json!({"command": "touch go"}));
     // The other goes on: only the end of this one is told, with an answer of bash or job.
     let mut told = String::new();
-    let came = until(Duration::from_secs(30), || {
+    let came = until(PATIENCE, || {
         told = text(&client.call("bash", &json!({"command": "true"}))).to_owned();
         told.contains("has ended")
     });
@@ -295,7 +295,7 @@ fn a_client_that_is_told_to_go_leaves_no_job() {
         ] {
             std::io::Write::write_all(&mut to, format!("{line}\n").as_bytes()).unwrap();
         }
-        assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+        assert!(until(PATIENCE, || runs(&seconds)), "nothing was started");
         signal(name, child.id());
         ended(&mut child, Duration::from_secs(3));
         assert!(until(Duration::from_secs(3), || !runs(&seconds)), "{name}: it runs on");

@@ -1,13 +1,13 @@
 //! What changes while a job runs: who tells it, and what undo says of it.
 
-use std::{fs, time::Duration};
+use std::fs;
 
 use haft_types::Body;
 use serde_json::{Value, json};
 
 use crate::{
     mcp_client::{Client, text},
-    world::{Input, World, until},
+    world::{Input, PATIENCE, World, until},
 };
 
 fn in_background(command: &str) -> Value {
@@ -80,7 +80,7 @@ fn what_a_job_changed_alone_is_told_once_with_the_next_command() {
                sleep 300";
     client.call("bash", &in_background(job));
     fs::write(world.work().join("go"), "").unwrap();
-    assert!(until(Duration::from_secs(30), || world.work().join(".done").exists()));
+    assert!(until(PATIENCE, || world.work().join(".done").exists()));
     client.call("write", &json!({"path": "written.txt", "content": "w\n"}));
     let ran = client.call("bash", &json!({"command": "touch own"}));
     let told = all(&ran);
@@ -104,9 +104,9 @@ fn the_report_of_a_job_says_what_changed_while_it_ran() {
     let world = World::new();
     let mut client = client(&world);
     client.call("bash", &in_background("sleep 0.2; echo x > made.txt"));
-    assert!(until(Duration::from_secs(30), || world.work().join("made.txt").exists()));
+    assert!(until(PATIENCE, || world.work().join("made.txt").exists()));
     let mut told = String::new();
-    let came = until(Duration::from_secs(30), || {
+    let came = until(PATIENCE, || {
         told = all(&client.call("job", &json!({"action": "list"})));
         told.contains("has ended")
     });

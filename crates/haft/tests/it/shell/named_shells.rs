@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     line::terminal::Tmux,
     mcp_client::{Client, text},
-    world::{Input, World, all_calls_ended, gone, runs, signal, unique_seconds, until},
+    world::{Input, PATIENCE, World, all_calls_ended, gone, runs, signal, unique_seconds, until},
 };
 
 fn bash(command: &str) -> Value {
@@ -95,7 +95,7 @@ fn nothing_of_a_shell_outlives_a_haft_that_is_killed() {
     let model = world.script(&[json!({"calls": [bash(&command), bash("sleep 600")]})]);
     let mut haft = world.haft(&["-p", "go", "--model", &model, "--mode", "bypass"]);
     let mut child = haft.spawn().unwrap();
-    assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+    assert!(until(PATIENCE, || runs(&seconds)), "nothing was started");
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(until(Duration::from_secs(3), || !runs(&seconds)), "it runs on");
@@ -112,7 +112,7 @@ fn an_interrupted_turn_ends_the_shell_that_it_used() {
     ]);
     let tmux = Tmux::talk(&world, &model, "--mode bypass");
     tmux.line("go");
-    assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+    assert!(until(PATIENCE, || runs(&seconds)), "nothing was started");
     tmux.key("C-c");
     tmux.sees("interrupted");
     gone(&seconds);

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     mcp_client::{Client, text},
-    world::{World, ended, runs, signal, unique_seconds, until},
+    world::{PATIENCE, World, ended, runs, signal, unique_seconds, until},
 };
 
 /// How long what a command left may go on.
@@ -94,7 +94,7 @@ impl Leaving {
 
     fn ready(world: World, child: Child, seconds: String) -> Self {
         let there = || world.work().join("ready").exists() && runs(&seconds);
-        assert!(until(Duration::from_secs(30), there), "nothing was started");
+        assert!(until(PATIENCE, there), "nothing was started");
         Self { world, child, seconds }
     }
 
@@ -187,7 +187,7 @@ fn a_client_that_has_said_all_is_answered_and_nothing_is_left() {
     client.begin(&json!(7), "bash", &long);
     client.begin(&json!(8), "job", &wait);
     let there = || world.work().join("ready").exists();
-    assert!(until(Duration::from_secs(30), there), "nothing was started");
+    assert!(until(PATIENCE, there), "nothing was started");
     let begun = Instant::now();
     let end = client.end();
     assert!(begun.elapsed() < LEFT, "{:?}", begun.elapsed());

@@ -1,12 +1,10 @@
 //! Two processes of haft in one workspace: what one changes while a command of the other one runs.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::{
     mcp_client::Client,
-    world::{World, until},
+    world::{PATIENCE, World, until},
 };
 
 /// One tool call in a process of its own; gives its outcome.
@@ -34,7 +32,7 @@ fn what_another_haft_changes_is_none_of_what_a_command_did_or_named_with_it() {
     let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
     let waits = "echo x > mine; until [ -e go ]; do sleep 0.02; done";
     client.begin(&json!(1), "bash", &json!({"command": waits}));
-    assert!(until(Duration::from_secs(30), || world.work().join("mine").exists()));
+    assert!(until(PATIENCE, || world.work().join("mine").exists()));
 
     let write = json!({"path": "theirs", "content": "x\n"});
     assert_eq!(call(&world, "write", &write)["status"], "done");
@@ -72,7 +70,7 @@ fn undo_of_a_command_says_that_another_haft_may_have_done_some_of_it() {
     let mut client = Client::greeted(&world, &["--mode", "bypass"]);
     let waits = "echo x > mine; until [ -e go ]; do sleep 0.02; done";
     client.begin(&json!(1), "bash", &json!({"command": waits}));
-    assert!(until(Duration::from_secs(30), || world.work().join("mine").exists()));
+    assert!(until(PATIENCE, || world.work().join("mine").exists()));
     let kept = || std::fs::read_dir(world.state().join("sessions")).unwrap();
     let first = kept().next().unwrap().unwrap().file_name().into_string().unwrap();
     call(&world, "write", &json!({"path": "theirs", "content": "x\n"}));
