@@ -311,28 +311,23 @@ async fn a_shell_that_takes_in_no_more_is_told_before_the_time_of_the_call_is_ov
         "shopt -s extdebug; trap false DEBUG",
         "ulimit -n 3",
     ];
-    for command in cases {
-        for timeout in [2_000, 300] {
-            let world = world();
-            run(&world, "true").await;
-            let command = format!("echo said; {command}");
-            let input = json!({"command": command, "session": "s", "timeout_ms": timeout});
-            let began = Instant::now();
-            let broken = world.call("bash", input).await;
-            let text = broken.joined_text();
-            assert_eq!(
-                (out(&broken), broken.status),
-                ("said\n", Status::Failed),
-                "{command}: {text}"
-            );
-            assert!(text.contains("[its exit code is not known: "), "{command}: {text}");
-            assert!(
-                text.contains("[the shell of session s ended with this; "),
-                "{command}: {text}"
-            );
-            assert!(began.elapsed() < Duration::from_secs(10), "{command}: {:?}", began.elapsed());
+    let all = cases.iter().flat_map(|command| [(command, 2_000), (command, 300)]);
+    let all = all.map(async |(command, timeout)| {
+        let world = world();
+        run(&world, "true").await;
+        let command = format!("echo said; {command}");
+        let input = json!({"command": command, "session": "s", "timeout_ms": timeout});
+        let began = Instant::now();
+        let broken = world.call("bash", input).await;
+        let text = broken.joined_text();
+        let seen = (out(&broken), broken.status);
+        assert_eq!(seen, ("said\n", Status::Failed), "{command}: {text}");
+        for part in ["[its exit code is not known: ", "[the shell of session s ended with this; "] {
+            assert!(text.contains(part), "{command}: {text}");
         }
-    }
+        assert!(began.elapsed() < Duration::from_secs(10), "{command}: {:?}", began.elapsed());
+    });
+    futures::future::join_all(all).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -109,9 +109,9 @@ fn an_interrupt_of_the_main_agent_reaches_those_below() {
     tmux.line(&format!("{} --line --mode bypass --model {main}", program.display()));
     tmux.sees("/help");
     tmux.line("go");
-    assert!(until(PATIENCE, || runs(&format!("sleep {seconds}"))), "{}", tmux.screen());
+    assert!(until(PATIENCE, || runs(&seconds)), "{}", tmux.screen());
     tmux.key("C-c");
-    gone(&format!("sleep {seconds}"));
+    gone(&seconds);
     let is_end = |event: &&Event, agent: &str| {
         event.agent.to_string() == agent && matches!(event.body, Body::TurnEnded { .. })
     };

@@ -213,8 +213,11 @@ fn what_was_read_for_a_line_is_not_typed_into_it() {
     assert!(queue["waiting"].to_string().contains("what stands in the file"), "{queue}");
     tmux.line("/withdraw");
     second.sees(|event| is(event, "queue") && event["waiting"] == json!([]));
-    let screen = tmux.sees("> look at @notes.txt");
-    assert!(!screen.contains("what stands in the file"), "{screen}");
+    let prompts = || tmux.screen().matches("> look at @notes.txt").count() == 2;
+    assert!(until(PATIENCE, prompts), "{}", tmux.screen());
+    let screen = tmux.screen();
+    let draft = screen.rsplit("> /withdraw").next().unwrap();
+    assert!(!draft.contains("what stands in the file"), "{screen}");
     std::fs::write(&fifo, "x\n").unwrap();
     second.sees(|event| is(event, "turn_ended"));
 }
