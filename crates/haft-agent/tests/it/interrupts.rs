@@ -61,17 +61,18 @@ async fn calls_that_run_and_calls_that_wait_end_within_200_ms() {
 async fn an_agent_whose_handle_is_dropped_ends_with_its_calls() {
     let model = Scripted::new([vec![
         calls(1, "endless", &json!({"path": "x"})),
-        calls(2, "edit", &json!({"path": "x"})),
+        calls(2, "edit", &json!({"path": "a", "ms": 60_000})),
+        calls(3, "edit", &json!({"path": "a"})),
         ends(Stop::ToolUse),
     ]]);
     let mut world = World::new();
     let handle = world.start(&model);
     let sender = handle.sender();
     handle.send(say("go"));
-    world.until(|body| is_started(body, 1)).await;
+    world.until(|body| is_started(body, 2)).await;
     drop(handle);
     assert_eq!(world.until_ended().await.1, TurnEnd::Interrupted);
-    assert_eq!(all_ended(&world), [1, 2].map(|n| (CallId::nth(n), Status::Cancelled)));
+    assert_eq!(all_ended(&world), [1, 2, 3].map(|n| (CallId::nth(n), Status::Cancelled)));
     // Who still holds a sender is told that nobody listens, and does not keep the agent.
     assert_eq!(sender.withdraw(None).await, None);
     assert!(!sender.send(say("more")) && sender.is_idle());
