@@ -16,7 +16,7 @@ fn world() -> (World, String) {
     let write = |name: &str| json!({"name": "write", "input": {"path": name, "content": name}});
     let one = world.script(&[
         json!({"text": "One begins with words that go on for a while.", "calls": [write("one.txt")]}),
-        json!({"text": "One is done."}),
+        json!({"text": "One is done.", "usage": {"input": 10, "output": 4}}),
     ]);
     let two = world.script(&[
         json!({"text": "Two begins with words that go on for a while.", "calls": [write("two.txt")]}),
@@ -91,6 +91,8 @@ fn the_json_of_a_run_is_of_the_main_agent_and_counts_all() {
     let result = &ran.lines()[0];
     assert_eq!((&result["text"], &result["status"]), (&json!("All came back."), &json!("done")));
     assert_eq!(result["denials"], json!([]));
+    let usage = &result["usage"];
+    assert_eq!((&usage["input"], &usage["output"]), (&json!(10), &json!(4)), "{result}");
 }
 
 #[test]

@@ -163,20 +163,38 @@ fn what_one_front_end_does_the_other_sees() {
     all_calls_ended(&world.events());
 }
 
-#[test]
-fn a_line_that_waits_is_withdrawn_here_or_there() {
-    let world = World::new();
-    let fifo = world.work().join("fifo");
-    make_fifo(&fifo);
+/// A model whose first call waits until [`goes_on`].
+fn waiting(world: &World) -> String {
+    make_fifo(&world.work().join("fifo"));
     let wait = json!({"name": "bash", "input": {"command": "cat fifo"}});
-    let model = world.script(&[json!({"calls": [wait]}), json!({"text": "That is done."})]);
-    let tmux = Tmux::start(&world);
+    world.script(&[
+        json!({"calls": [wait]}),
+        json!({"text": "That is done."}),
+        json!({"text": "The other, too."}),
+    ])
+}
+
+fn goes_on(world: &World) {
+    std::fs::write(world.work().join("fifo"), "x\n").unwrap();
+}
+
+/// Line mode in a terminal and a second front end, while a call of [`waiting`] runs.
+fn at_work(world: &World) -> (Tmux, Second) {
+    let model = waiting(world);
+    let tmux = Tmux::start(world);
     let program = example("second_front_end");
     tmux.line(&format!("{} --line --mode bypass --model {model}", program.display()));
-    let mut second = Second::connect(&world);
+    let mut second = Second::connect(world);
     tmux.sees("/help");
     tmux.line("go");
     second.sees(|event| is(event, "call_started"));
+    (tmux, second)
+}
+
+#[test]
+fn a_line_that_waits_is_withdrawn_here_or_there() {
+    let world = World::new();
+    let (tmux, mut second) = at_work(&world);
     tmux.line("words of the person");
     let queue = second.sees(|event| is(event, "queue"));
     assert_eq!(queue["waiting"][0]["when"], "steer");
@@ -188,7 +206,7 @@ fn a_line_that_waits_is_withdrawn_here_or_there() {
     second.sees(|event| is(event, "queue") && event["waiting"] == json!([]));
     // It stands in the line being typed again.
     tmux.sees("> other words");
-    std::fs::write(&fifo, "x\n").unwrap();
+    goes_on(&world);
     second.sees(|event| is(event, "turn_ended"));
     assert!(tmux.screen().contains("That is done."), "{}", tmux.screen());
 }
@@ -197,17 +215,7 @@ fn a_line_that_waits_is_withdrawn_here_or_there() {
 fn what_was_read_for_a_line_is_not_typed_into_it() {
     let world = World::new();
     world.file("notes.txt", "what stands in the file\n");
-    let fifo = world.work().join("fifo");
-    make_fifo(&fifo);
-    let wait = json!({"name": "bash", "input": {"command": "cat fifo"}});
-    let model = world.script(&[json!({"calls": [wait]}), json!({"text": "That is done."})]);
-    let tmux = Tmux::start(&world);
-    let program = example("second_front_end");
-    tmux.line(&format!("{} --line --mode bypass --model {model}", program.display()));
-    let mut second = Second::connect(&world);
-    tmux.sees("/help");
-    tmux.line("go");
-    second.sees(|event| is(event, "call_started"));
+    let (tmux, mut second) = at_work(&world);
     tmux.line("look at @notes.txt");
     let queue = second.sees(|event| is(event, "queue"));
     assert!(queue["waiting"].to_string().contains("what stands in the file"), "{queue}");
@@ -218,21 +226,14 @@ fn what_was_read_for_a_line_is_not_typed_into_it() {
     let screen = tmux.screen();
     let draft = screen.rsplit("> /withdraw").next().unwrap();
     assert!(!draft.contains("what stands in the file"), "{screen}");
-    std::fs::write(&fifo, "x\n").unwrap();
+    goes_on(&world);
     second.sees(|event| is(event, "turn_ended"));
 }
 
 #[test]
 fn a_run_beside_another_front_end_ends_with_the_turns_that_wait() {
     let world = World::new();
-    let fifo = world.work().join("fifo");
-    make_fifo(&fifo);
-    let wait = json!({"name": "bash", "input": {"command": "cat fifo"}});
-    let model = world.script(&[
-        json!({"calls": [wait]}),
-        json!({"text": "That is done."}),
-        json!({"text": "The other, too."}),
-    ]);
+    let model = waiting(&world);
     let mut command = world.program(example("second_front_end"));
     command.args(["-p", "go", "--mode", "bypass", "--model", &model, "--output", "stream-json"]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
@@ -241,7 +242,7 @@ fn a_run_beside_another_front_end_ends_with_the_turns_that_wait() {
     second.sees(|event| is(event, "call_started"));
     assert_eq!(second.says("and this"), json!({"done": "nothing"}));
     second.sees(|event| is(event, "queue"));
-    std::fs::write(&fifo, "x\n").unwrap();
+    goes_on(&world);
     assert_eq!(ended(&mut child, PATIENCE).code(), Some(0));
     let out = out.join().unwrap();
     let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
