@@ -24,11 +24,13 @@ use super::{
 };
 use crate::search::quoted;
 
-/// How long a shell that has read all that it was given, and prints nothing, may take to say that
-/// it is done: what says so was written before the last of that was read.
-const QUIET: Duration = Duration::from_secs(3);
-/// How long it may take where something goes on printing.
-const DEAF: Duration = Duration::from_secs(10);
+/// At how many looks in a row nothing came of a shell that has read all that it was given, until it is
+/// held for deaf: what says that it is done was written before the last of that was read. Looks and
+/// not a time: between two of them output is taken in, also by a haft that is held up itself.
+const QUIET: u32 = 15;
+/// How long it may take where something goes on printing: a busy haft may still be reading what the
+/// command has printed.
+const DEAF: Duration = Duration::from_secs(30);
 /// How often it is looked at whether it has.
 const LOOK: Duration = Duration::from_millis(200);
 /// Longest name.
@@ -104,8 +106,8 @@ pub(super) struct Watch {
     ended: Option<Ended>,
     /// Since when all that the shell was given is taken.
     taken: Option<Instant>,
-    /// When something came of it last.
-    said: Instant,
+    /// At how many looks since then nothing came of it.
+    quiet: u32,
     /// What was printed before the command began.
     between: Between,
     /// What ran beside the shell when it was stopped.
@@ -115,8 +117,7 @@ pub(super) struct Watch {
 impl Watch {
     fn new(turn: SessionCommand, began: Vec<u64>, between: Between) -> Self {
         let (records, at, ended, taken, beside) = Default::default();
-        let said = Instant::now();
-        Self { turn, began, records, begun: false, at, ended, taken, said, between, beside }
+        Self { turn, began, records, begun: false, at, ended, taken, quiet: 0, between, beside }
     }
 
     /// Takes a report in, and says what follows from it.
@@ -126,7 +127,7 @@ impl Watch {
             match record {
                 TurnRecord::Placed(_) if self.begun => {}
                 TurnRecord::Placed(folder) => {
-                    (self.begun, self.at, self.taken) = (true, folder, None);
+                    (self.begun, self.at, self.taken, self.quiet) = (true, folder, None, 0);
                     heard = Some(Heard::Placed);
                 }
                 TurnRecord::Ended { code, options, traps, folder } => {
@@ -148,7 +149,7 @@ impl Watch {
 
     /// Keeps output that came before the command began: it is none of its own.
     pub(super) fn keeps(&mut self, bytes: &[u8]) -> bool {
-        self.said = Instant::now();
+        self.quiet = 0;
         if !self.begun {
             self.between.push(bytes);
         }
@@ -159,12 +160,12 @@ impl Watch {
     /// functions or traps of the command keep it from that.
     pub(super) fn is_deaf(&mut self, untaken: Option<usize>) -> bool {
         if untaken != Some(0) {
-            self.taken = None;
+            (self.taken, self.quiet) = (None, 0);
+            return false;
         }
-        untaken == Some(0) && {
-            let since = *self.taken.get_or_insert_with(Instant::now);
-            since.max(self.said).elapsed() >= QUIET || since.elapsed() >= DEAF
-        }
+        let since = *self.taken.get_or_insert_with(Instant::now);
+        self.quiet += 1;
+        self.quiet > QUIET || since.elapsed() >= DEAF
     }
 
     /// How long it may take yet at the end of its time to be found to do nothing of what it took in;
