@@ -135,6 +135,7 @@ fn commands() -> String {
     let _ = writeln!(text, "\nSteps of `test`, in order: {}.", listed(&test::step_names()));
     let _ = writeln!(text, "\nRules of `tidy`: {}.", listed(&tidy::rule_names()));
     let _ = writeln!(text, "\nFigures of `bench`: {}.", listed(&bench::names()));
+    let _ = writeln!(text, "Only when it is named: {}.", listed(&bench::names_on_request()));
     text
 }
 

@@ -108,7 +108,11 @@ pub(crate) fn short(project: &Project) -> Result<bool> {
 }
 
 fn targets_fine(project: &Project, targets: &[&'static str], enough: Enough) -> Result<bool> {
-    let folder = build(project)?;
+    let profile = match enough {
+        Enough::Seconds(_) => "release",
+        Enough::Inputs(_) => "short",
+    };
+    let folder = build(project, profile)?;
     let mut all_fine = true;
     for target in targets {
         all_fine &= fine(project, &folder.join(target), target, enough)?;
@@ -116,18 +120,18 @@ fn targets_fine(project: &Project, targets: &[&'static str], enough: Enough) -> 
     Ok(all_fine)
 }
 
-/// Builds every target and returns the folder that they are in.
-fn build(project: &Project) -> Result<PathBuf> {
+/// Builds every target by a profile of fuzz/Cargo.toml and returns the folder that they are in.
+fn build(project: &Project, profile: &str) -> Result<PathBuf> {
     let about = answer(command(project, "rustc").arg("-vV")).context("rustc does not answer")?;
     let host = about.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.context("rustc -vV names no host")?;
     let target = project.target.join("fuzz");
-    let words = ["build", "--manifest-path", "fuzz/Cargo.toml", "--release", "--bins"];
+    let words = ["build", "--manifest-path", "fuzz/Cargo.toml", "--profile", profile, "--bins"];
     // With a named target, build scripts and macros are built without the flags.
     let mut build = cargo(project, &words);
     build.args(["--target", host]).env("RUSTFLAGS", FLAGS.join(" "));
     run_command(build.env("CARGO_TARGET_DIR", &target))?;
-    Ok(target.join(host).join("release"))
+    Ok(target.join(host).join(profile))
 }
 
 /// Runs one target.

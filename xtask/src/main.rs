@@ -13,9 +13,11 @@
 mod bench;
 mod docs;
 mod fuzz;
+mod junit;
 mod measured;
 mod process;
 mod project;
+mod rustc_times;
 mod soak;
 mod test;
 mod tidy;
@@ -42,8 +44,8 @@ pub(crate) struct Chore {
 pub(crate) const CHORES: &[Chore] = &[
     Chore {
         name: "test",
-        arguments: "[--quick] [--only STEP] [-- RUNNER ARGUMENTS]",
-        about: "installs what the tests use, then runs every check and every test",
+        arguments: "[--quick] [--only STEP] [--slow] [--changed [BASE]] [-- RUNNER ARGUMENTS]",
+        about: "installs what the tests use, then runs every check and test, or those of what changed",
         run: test::run,
     },
     Chore {
@@ -54,8 +56,8 @@ pub(crate) const CHORES: &[Chore] = &[
     },
     Chore {
         name: "soak",
-        arguments: "[NAME [--count N]]",
-        about: "runs one test for much longer; without a name, lists what there is",
+        arguments: "[NAME [--count N] [-- RUNNER ARGUMENTS]]",
+        about: "runs tests for much longer; without a name, lists what there is",
         run: soak::run,
     },
     Chore {
@@ -66,7 +68,7 @@ pub(crate) const CHORES: &[Chore] = &[
     },
     Chore {
         name: "bench",
-        arguments: "[edit] [--profile NAME | --binary PATH] [--only FIGURE[,FIGURE...]]...",
+        arguments: "[edit] [--profile NAME | --binary PATH] [--package NAME] [--only FIGURE[,FIGURE...]]...",
         about: "measures, each figure beside a peer of the same run; edit: how right edits are",
         run: bench::run,
     },
@@ -92,6 +94,9 @@ impl fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
+    if let Some(code) = rustc_times::stand_in() {
+        return code;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match dispatch(&arguments) {
         Ok(true) => ExitCode::SUCCESS,
@@ -135,6 +140,7 @@ fn help(_project: &Project, arguments: &[String]) -> Result<bool> {
     println!("rules of tidy: {}", tidy::rule_names().join(", "));
     println!("soaks: {}", soak::names().join(", "));
     println!("figures of bench: {}", bench::names().join(", "));
+    println!("figures only when named: {}", bench::names_on_request().join(", "));
     Ok(true)
 }
 

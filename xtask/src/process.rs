@@ -4,11 +4,12 @@
 //! scripts that watch those variables would otherwise build everything anew on each change
 //! between `cargo xtask` and plain `cargo`. It does not know what the commands are for.
 
+use std::collections::VecDeque;
 use std::env;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -79,6 +80,49 @@ pub(crate) fn answer(command: &mut Command) -> Option<String> {
 ///
 /// When it cannot be started or read.
 pub(crate) fn watch(command: &mut Command, wanted: &str) -> Result<(bool, Vec<String>)> {
+    let mut found = Vec::new();
+    let status = follow(command, |line| {
+        if line.contains(wanted) {
+            found.push(line);
+        }
+    })?;
+    Ok((status.success(), found))
+}
+
+/// Runs a command as [`run`] does, for programs that reach for a network or fill a disk: what it
+/// said last is part of the error, too, so that it is read where the failure is told. A program
+/// that passes over its own failure is known by a word of what it says then.
+///
+/// # Errors
+///
+/// When it cannot be started, does not end well, or says one of the words.
+pub(crate) fn run_quoted(command: &mut Command, failing: &[&str]) -> Result<()> {
+    let (mut last, mut fault) = (VecDeque::new(), None);
+    let status = follow(command, |line| {
+        if fault.is_none() && failing.iter().any(|word| line.contains(word)) {
+            fault = Some(line.clone());
+        }
+        if last.len() == QUOTED {
+            last.pop_front();
+        }
+        last.push_back(line);
+    })?;
+    let shown = shown(command);
+    if !status.success() {
+        let said: Vec<String> = last.into_iter().collect();
+        bail!("`{shown}` ended with {status}, and said:\n{}", said.join("\n"));
+    }
+    match fault {
+        Some(line) => bail!("`{shown}` was content, but said:\n{line}"),
+        None => Ok(()),
+    }
+}
+
+/// How many lines of a command's output are part of an error.
+const QUOTED: usize = 30;
+
+/// Runs a command, shows both of its outputs line by line, and hands each line on.
+fn follow(command: &mut Command, mut each: impl FnMut(String)) -> Result<ExitStatus> {
     let shown = shown(command);
     println!("  $ {shown}");
     let (reader, writer) = std::io::pipe().context("no pipe could be made")?;
@@ -89,16 +133,13 @@ pub(crate) fn watch(command: &mut Command, wanted: &str) -> Result<(bool, Vec<St
         })?;
     // The command keeps its ends of the pipe open; without this the reader never sees the end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut found = Vec::new();
     for line in BufReader::new(reader).split(b'\n') {
         let line = line.with_context(|| format!("the output of `{shown}` could not be read"))?;
         let line = String::from_utf8_lossy(&line).into_owned();
         println!("{line}");
-        if line.contains(wanted) {
-            found.push(line);
-        }
+        each(line);
     }
-    Ok((child.wait()?.success(), found))
+    child.wait().with_context(|| format!("`{shown}` cannot be waited for"))
 }
 
 /// The folder of `PATH` that holds a program, joined with its name.
@@ -165,5 +206,25 @@ mod tests {
         let (fine, lines) = watch(&mut command, "hit").unwrap();
         assert!(!fine);
         assert_eq!(lines, ["one hit", "two hit"]);
+    }
+    #[cfg(unix)]
+    #[test]
+    fn an_error_quotes_what_the_command_said_last() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "seq 100; echo No space left on device >&2; exit 3"]);
+        let error = run_quoted(&mut command, &[]).unwrap_err().to_string();
+        assert!(error.contains("exit status: 3"), "{error}");
+        assert!(error.ends_with("\n99\n100\nNo space left on device"), "{error}");
+        assert_eq!(error.lines().count(), 1 + QUOTED, "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_command_that_passes_over_its_failure_has_failed() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo warn: ENOSPC 1; echo warn: ENOSPC 2; echo added 3 packages"]);
+        run_quoted(&mut command, &["EIO"]).unwrap();
+        let error = run_quoted(&mut command, &["EIO", "ENOSPC"]).unwrap_err().to_string();
+        assert!(error.ends_with("was content, but said:\nwarn: ENOSPC 1"), "{error}");
     }
 }

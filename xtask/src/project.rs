@@ -36,12 +36,7 @@ impl Project {
         Ok(Self { root, target })
     }
 
-    /// What `cargo xtask test` installs for this checkout alone.
-    pub(crate) fn test_tools(&self) -> PathBuf {
-        self.target.join("test-tools")
-    }
-
-    /// What `cargo xtask test` installs once for every checkout of this user.
+    /// What `cargo xtask test` installs, once for every checkout of this user.
     ///
     /// # Errors
     ///

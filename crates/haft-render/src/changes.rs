@@ -5,7 +5,8 @@
 use std::ops::Range;
 
 use haft_types::{DiffLine, LineMark};
-use similar::{ChangeTag, TextDiff};
+use imara_diff::{Algorithm, Diff, InternedInput};
+use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::clean::{format_code, is_hidden};
 
@@ -83,31 +84,28 @@ fn compare(old: &str, new: &str) -> Option<(Ranges, Ranges)> {
     if old.len() > LONGEST_LINE || new.len() > LONGEST_LINE {
         return None;
     }
-    let diff = TextDiff::from_unicode_words(old, new);
-    // Lines with little in common are easier to read without marks.
-    if diff.ratio() < 0.4 {
+    let (old, new): (Vec<_>, Vec<_>) =
+        (old.split_word_bounds().collect(), new.split_word_bounds().collect());
+    let mut input = InternedInput::default();
+    input.update_before(old.iter().copied());
+    input.update_after(new.iter().copied());
+    let diff = Diff::compute(Algorithm::Myers, &input);
+    let unchanged = old.len() - diff.count_removals() as usize;
+    // Lines with little in common are easier to read without marks: 0.4 of their words.
+    if unchanged * 2 * 10 < (old.len() + new.len()) * 4 {
         return None;
     }
-    let (mut before, mut after) = (Ranges::new(), Ranges::new());
-    let (mut in_old, mut in_new) = (0, 0);
-    for change in diff.iter_all_changes() {
-        let length = change.value().len();
-        match change.tag() {
-            ChangeTag::Equal => {
-                in_old += length;
-                in_new += length;
+    let changed = |words: &[&str], is_changed: &dyn Fn(u32) -> bool| {
+        let (mut ranges, mut at) = (Ranges::new(), 0);
+        for (number, word) in (0..).zip(words) {
+            if is_changed(number) {
+                add(&mut ranges, at..at + word.len());
             }
-            ChangeTag::Delete => {
-                add(&mut before, in_old..in_old + length);
-                in_old += length;
-            }
-            ChangeTag::Insert => {
-                add(&mut after, in_new..in_new + length);
-                in_new += length;
-            }
+            at += word.len();
         }
-    }
-    Some((before, after))
+        ranges
+    };
+    Some((changed(&old, &|n| diff.is_removed(n)), changed(&new, &|n| diff.is_added(n))))
 }
 
 fn add(ranges: &mut Ranges, range: Range<usize>) {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use haft_policy::Verdict;
+use haft_tool::validate::Validator;
 use haft_types::{Body, Outcome, Status, ToolSpec};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -273,7 +274,7 @@ pub fn spec_problems(spec: &ToolSpec) -> Vec<String> {
         primary.is_empty() || properties.is_some_and(|names| names.contains_key(primary)),
         "its primary argument is none of its arguments",
     );
-    expect(jsonschema::validator_for(&spec.input_schema).is_ok(), "its input schema is broken");
+    expect(Validator::new(&spec.input_schema).is_ok(), "its input schema is broken");
     expect(!spec.output_schema.is_null(), "has no output schema");
     problems
 }
@@ -291,10 +292,10 @@ pub fn shouts(text: &str) -> usize {
 /// Says where data does not fit the tool's output schema.
 pub fn data_problem(spec: &ToolSpec, outcome: &Outcome) -> Option<String> {
     let Some(data) = &outcome.data else { return Some("has no data".to_owned()) };
-    let validator = match jsonschema::validator_for(&spec.output_schema) {
+    let validator = match Validator::new(&spec.output_schema) {
         Ok(validator) => validator,
         Err(error) => return Some(format!("its output schema is broken: {error}")),
     };
-    let problem = validator.iter_errors(data).next()?;
-    Some(format!("its data does not fit its schema at {}: {problem}", problem.instance_path()))
+    let problem = validator.problems(data).into_iter().next()?;
+    Some(format!("its data does not fit its schema: {problem}"))
 }

@@ -50,6 +50,14 @@ pub fn inspector() -> PathBuf {
     given("HAFT_TEST_INSPECTOR")
 }
 
+/// The folder with the official test suite of JSON Schema: `tests`, `remotes` and `metaschemas`.
+///
+/// # Panics
+/// When it is not there.
+pub fn json_schema_suite() -> PathBuf {
+    given("HAFT_TEST_JSON_SCHEMA_SUITE")
+}
+
 /// The folder whose `node_modules` holds the npm packages of the tests.
 ///
 /// # Panics

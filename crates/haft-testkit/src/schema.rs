@@ -1,11 +1,12 @@
 //! JSON Schemas that documents promise, and whether what programs print is what they say.
 
+use haft_tool::validate::Validator;
 use serde_json::Value;
 
 /// A schema, read once.
 #[derive(Debug)]
 pub struct Schema {
-    validator: jsonschema::Validator,
+    validator: Validator,
     /// Its text as a value.
     pub text: Value,
 }
@@ -17,7 +18,7 @@ impl Schema {
     /// When it is none.
     pub fn new(text: &str) -> Result<Self, String> {
         let text: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let validator = jsonschema::validator_for(&text).map_err(|error| error.to_string())?;
+        let validator = Validator::new(&text)?;
         Ok(Self { validator, text })
     }
 

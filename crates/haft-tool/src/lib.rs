@@ -12,6 +12,7 @@ mod jobs;
 mod session;
 mod stages;
 mod tool;
+pub mod validate;
 
 pub use crate::{
     call::{

@@ -4,9 +4,12 @@
 //!
 //! A figure is one file and one line in the list. It returns rows; each row has five runs of ours
 //! and, where there is a peer, five of its, taken in turns so that a busy machine is busy for
-//! both. Nothing is compared with a number from another day. It does not know what is measured.
+//! both. A figure that takes too long for five runs, and has no peer, writes a report instead, and
+//! is measured only when it is named. Nothing is compared with a number from another day. It does
+//! not know what is measured.
 
 mod answer;
+mod build;
 mod command;
 mod edit;
 mod files;
@@ -42,7 +45,16 @@ use crate::project::Project;
 struct Figure {
     name: &'static str,
     about: &'static str,
-    measure: fn(&Bench) -> Result<Vec<Row>>,
+    measure: Measure,
+}
+
+/// How a figure is had.
+#[derive(Clone, Copy)]
+enum Measure {
+    /// Rows of the table, from `haft` as it was built.
+    Rows(fn(&Bench) -> Result<Vec<Row>>),
+    /// A text of its own, from what is built anew for it; only when it is named.
+    Report(fn(&Project, &BenchOptions) -> Result<String>),
 }
 
 /// Every figure, in the order of the table.
@@ -50,57 +62,62 @@ const FIGURES: &[Figure] = &[
     Figure {
         name: "process-start",
         about: "haft --version beside rg --version",
-        measure: process_start::measure,
+        measure: Measure::Rows(process_start::measure),
     },
     Figure {
         name: "first-request",
         about: "from the start of haft -p to its first request, on each wire",
-        measure: answer::first_request,
+        measure: Measure::Rows(answer::first_request),
     },
     Figure {
         name: "overhead",
         about: "a call that only observes, through the pipeline and bare",
-        measure: overhead::measure,
+        measure: Measure::Rows(overhead::measure),
     },
     Figure {
         name: "reading",
         about: "scripts of 10 KB read with what they do, beside the parser of the grammar alone",
-        measure: reading::measure,
+        measure: Measure::Rows(reading::measure),
     },
     Figure {
         name: "answer-to-request",
         about: "between a model's answer and the next request: read, edit, bash, on each wire",
-        measure: answer::measure,
+        measure: Measure::Rows(answer::measure),
     },
     Figure {
         name: "search",
         about: "grep beside rg and find beside fd, over a made tree",
-        measure: search::measure,
+        measure: Measure::Rows(search::measure),
     },
     Figure {
         name: "files",
         about: "reads of a 1 GB file beside head and tail, an edit of 10 MB beside sed",
-        measure: files::measure,
+        measure: Measure::Rows(files::measure),
     },
     Figure {
         name: "command",
         about: "a command that does nothing, beside the shell alone",
-        measure: command::measure,
+        measure: Measure::Rows(command::measure),
     },
     Figure {
         name: "sandbox",
         about: "a program that is held to limits, beside one that is free",
-        measure: sandbox::measure,
+        measure: Measure::Rows(sandbox::measure),
     },
     Figure {
         name: "output",
         about: "a command that prints without end, beside a bare pipe",
-        measure: output::measure,
+        measure: Measure::Rows(output::measure),
     },
     Figure {
         name: "memory",
         about: "the most memory that haft mcp, bash and grep held",
-        measure: memory::measure,
+        measure: Measure::Rows(memory::measure),
+    },
+    Figure {
+        name: "build",
+        about: "what a build from nothing costs, and which crates cost most of it",
+        measure: Measure::Report(build::measure),
     },
 ];
 
@@ -123,6 +140,11 @@ pub(crate) fn names() -> Vec<&'static str> {
     FIGURES.iter().map(|figure| figure.name).collect()
 }
 
+/// The names of those that are measured only when they are named.
+pub(crate) fn names_on_request() -> Vec<&'static str> {
+    FIGURES.iter().filter(|figure| !figure.is_usual()).map(|figure| figure.name).collect()
+}
+
 /// Measures the figures that are named, or all.
 ///
 /// # Errors
@@ -132,29 +154,57 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
     if let Some(("edit", rest)) = arguments.split_first().map(|(word, rest)| (&**word, rest)) {
         return edit::run(project, rest);
     }
-    let BenchOptions { profile, binary, wanted } = parse(arguments)?;
-    let haft = match binary {
-        Some(binary) => binary,
-        None => build(project, profile.as_deref().unwrap_or(PUBLISHED))?,
+    let options = parse(arguments)?;
+    let bench = if options.wanted.iter().any(|figure| figure.is_usual()) {
+        let haft = match &options.binary {
+            Some(binary) => binary.clone(),
+            None => build_haft(project, options.profile.as_deref().unwrap_or(PUBLISHED))?,
+        };
+        Some(Bench { project: project.clone(), haft, profile: options.profile.clone() })
+    } else {
+        None
     };
-    let bench = Bench { project: project.clone(), haft, profile };
-    let (mut rows, mut failed) = (Vec::new(), Vec::new());
-    for figure in wanted {
+    let (mut rows, mut reports, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    for figure in &options.wanted {
         println!("measuring {}: {}", figure.name, figure.about);
+        let measured = match (figure.measure, &bench) {
+            (Measure::Rows(measure), Some(bench)) => measure(bench).map(|rows_of| {
+                let has_some = !rows_of.is_empty();
+                rows.extend(rows_of);
+                has_some
+            }),
+            (Measure::Rows(_), None) => Ok(false),
+            (Measure::Report(measure), _) => measure(project, &options).map(|report| {
+                reports.push(report);
+                true
+            }),
+        };
         // One figure that cannot be had does not take the others along.
-        match (figure.measure)(&bench) {
-            Ok(measured) if measured.is_empty() => failed.push((figure.name, "no row".to_owned())),
-            Ok(measured) => rows.extend(measured),
+        match measured {
+            Ok(true) => {}
+            Ok(false) => failed.push((figure.name, "no row".to_owned())),
             Err(error) => failed.push((figure.name, format!("{error:#}"))),
         }
     }
-    println!("\n{}, {}, profile {}", measured::today(), machine(), bench.profile());
-    println!("value and peer: median of {RUNS} runs; spread: smallest..largest run\n");
-    print!("{}", table::markdown(&rows));
+    if let Some(bench) = &bench {
+        println!("\n{}, {}, profile {}", measured::today(), machine(), bench.profile());
+        println!("value and peer: median of {RUNS} runs; spread: smallest..largest run\n");
+        print!("{}", table::markdown(&rows));
+    }
+    for report in &reports {
+        print!("\n{report}");
+    }
     for (name, error) in &failed {
         eprintln!("not measured: {name}: {error}");
     }
     Ok(failed.is_empty())
+}
+
+impl Figure {
+    /// Whether it is measured when no figure is named.
+    fn is_usual(&self) -> bool {
+        matches!(self.measure, Measure::Rows(_))
+    }
 }
 
 /// The machine, its kernel, and how busy it is besides.
@@ -172,11 +222,13 @@ struct BenchOptions {
     profile: Option<String>,
     /// A binary that is measured as it is, instead of one that is built.
     binary: Option<PathBuf>,
+    /// The package whose build is measured; `haft` where none is named.
+    package: Option<String>,
     wanted: Vec<&'static Figure>,
 }
 
 fn parse(arguments: &[String]) -> Result<BenchOptions> {
-    let (mut profile, mut binary) = (None, None);
+    let (mut profile, mut binary, mut package) = (None, None, None);
     let mut wanted = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -193,6 +245,10 @@ fn parse(arguments: &[String]) -> Result<BenchOptions> {
                 })?;
                 binary = Some(found);
             }
+            "--package" => {
+                let message = || Usage("--package needs a package with a binary".to_owned());
+                package = Some(words.next().with_context(message)?.clone());
+            }
             "--only" => {
                 let names = words.next().map_or("", String::as_str).split(',');
                 for name in names {
@@ -203,18 +259,23 @@ fn parse(arguments: &[String]) -> Result<BenchOptions> {
                 }
             }
             other => {
-                let text = format!("bench takes --profile, --binary and --only, not {other:?}");
+                let text =
+                    format!("bench takes --profile, --binary, --package and --only, not {other:?}");
                 return Err(Usage(text).into());
             }
         }
     }
     if wanted.is_empty() {
-        wanted.extend(FIGURES);
+        wanted.extend(FIGURES.iter().filter(|figure| figure.is_usual()));
+    }
+    if package.is_some() && wanted.iter().all(|figure| figure.name != "build") {
+        let text = "--package is of the figure build: give --only build with it";
+        return Err(Usage(text.to_owned()).into());
     }
     if binary.is_none() && profile.is_none() {
         profile = Some(PUBLISHED.to_owned());
     }
-    Ok(BenchOptions { profile, binary, wanted })
+    Ok(BenchOptions { profile, binary, package, wanted })
 }
 
 fn find(name: &str) -> Result<&'static Figure> {
@@ -255,7 +316,7 @@ impl Bench {
 }
 
 /// Builds `haft` and returns where it is.
-fn build(project: &Project, profile: &str) -> Result<PathBuf> {
+fn build_haft(project: &Project, profile: &str) -> Result<PathBuf> {
     let words = ["build", "--profile", profile, "--package", "haft", "--bin", "haft"];
     run_command(&mut cargo(project, &words))?;
     let folder = if profile == "dev" { "debug" } else { profile };
@@ -276,8 +337,9 @@ mod tests {
 
     #[test]
     fn without_names_all_figures_are_measured_from_the_published_build() {
-        let BenchOptions { profile, binary, wanted } = parse(&[]).unwrap();
-        assert_eq!((profile.as_deref(), wanted.len()), (Some("dist"), FIGURES.len()));
+        let BenchOptions { profile, binary, wanted, .. } = parse(&[]).unwrap();
+        let usual = FIGURES.len() - names_on_request().len();
+        assert_eq!((profile.as_deref(), wanted.len()), (Some("dist"), usual));
         assert_eq!(binary, None);
         let BenchOptions { profile, wanted, .. } =
             parse(&words("--profile dev --only process-start")).unwrap();
@@ -306,6 +368,14 @@ mod tests {
     }
 
     #[test]
+    fn the_build_is_measured_only_when_it_is_named() {
+        assert_eq!(names_on_request(), ["build"]);
+        assert!(parse(&[]).unwrap().wanted.iter().all(|figure| figure.name != "build"));
+        let options = parse(&words("--only build --package xtask")).unwrap();
+        assert_eq!((options.wanted.len(), options.package.as_deref()), (1, Some("xtask")));
+    }
+
+    #[test]
     fn unknown_figures_are_usage_errors() {
         for line in [
             "process-start",
@@ -315,6 +385,8 @@ mod tests {
             "--only files,start",
             "--only files,",
             "--binary /no/such/haft",
+            "--package xtask",
+            "--only build --package",
         ] {
             let Err(error) = parse(&words(line)) else { panic!("{line} was taken") };
             assert!(error.is::<Usage>(), "{line}: {error}");

@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 /// Where the filters of the test runner are.
 const RUNNER: &str = ".config/nextest.toml";
 /// Where the soaks are listed.
-const SOAKS: &str = "xtask/src/soak.rs";
+const SOAKS: &str = "xtask/src/soak/mod.rs";
 
 /// Every filter matches a test.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -70,7 +70,8 @@ fn filters(tree: &Tree) -> Vec<(&File, usize, Filter)> {
                 Some(rest.split_once(end)?.0.split('"').skip(1).step_by(2).map(str::to_owned))
             };
             let packages = quoted("packages:", "]").into_iter().flatten().collect();
-            let part = quoted("tests:", ",").and_then(|mut all| all.next()).unwrap_or_default();
+            // A soak of every test has no filter.
+            let Some(part) = quoted("tests:", ",").and_then(|mut all| all.next()) else { continue };
             all.push((file, at, Filter::Part { packages, part }));
         }
     }
@@ -149,10 +150,10 @@ mod tests_of_filters {
     #[test]
     fn a_filter_that_matches_no_test_is_found() {
         let runner = "filter = \"test(/^a::one$/) | test(/^a::inner::two/) | test(/^helper/)\"\n";
-        let soaks = "//! M.\nconst S: &[Soak] = &[\n    Soak { name: \"a\", packages: &[\"haft-x\"], \
-                     tests: \"one\", count: 1 },\n    Soak { name: \"b\", packages: &[\"haft-x\"], \
+        let soaks = "//! M.\nconst S: &[Soak] = &[\n    Soak { name: \"a\", kind: Kind::Tests { \
+                     packages: &[\"haft-x\"], tests: \"one\", scale: S }, count: 1 },\n    Soak { name: \"b\", packages: &[\"haft-x\"], \
                      tests: \"gone\", count: 1 },\n    Soak { name: \"c\", packages: &[\"haft-y\"], \
-                     tests: \"one\", count: 1 },\n];\n";
+                     tests: \"one\", count: 1 },\n    Soak { name: \"d\", kind: Kind::Suite, count: 1 },\n];\n";
         for test in ["crates/haft-x/src/a.rs", "crates/haft-x/tests/it/a/mod.rs"] {
             let findings = check(&files(&[(test, TESTS), (RUNNER, runner), (SOAKS, soaks)]));
             let said: Vec<String> = findings.iter().map(ToString::to_string).collect();

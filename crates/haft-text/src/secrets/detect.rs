@@ -4,7 +4,10 @@
 //! **Invariant:** one pass, and what is scanned around each place is bounded. No value extends past
 //! the end of a line; one of several lines is one value for each.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{Arc, LazyLock, OnceLock},
+};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
@@ -164,7 +167,23 @@ impl Inside {
 #[derive(Debug)]
 pub(super) struct Finder {
     names: Names,
-    words: Option<AhoCorasick>,
+    /// Built when the first text is looked through; none where it cannot be.
+    words: OnceLock<Option<Arc<AhoCorasick>>>,
+}
+
+/// What finds the words where a person has named no more: built once, for it takes milliseconds.
+static USUAL: LazyLock<Option<Arc<AhoCorasick>>> = LazyLock::new(|| automaton(&[]));
+
+/// Finds [`WORDS`], the prefixes of tokens, and `more`, which is in lower case.
+fn automaton(more: &[String]) -> Option<Arc<AhoCorasick>> {
+    let own = WORDS.iter().map(|word| (*word).to_owned()).chain(prefixes::words());
+    let words: Vec<String> = own.chain(more.iter().cloned()).collect();
+    let words = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::LeftmostLongest)
+        .build(words.iter().filter(|word| !word.is_empty()));
+    // Only more words than fit into memory are refused.
+    words.ok().map(Arc::new)
 }
 
 /// How a name and its value are put together.
@@ -182,15 +201,18 @@ pub(super) enum Style {
 
 impl Finder {
     pub fn new(names: Names) -> Self {
-        let more = names.more.iter().map(|name| name.to_ascii_lowercase());
-        let own = WORDS.iter().map(|word| (*word).to_owned()).chain(prefixes::words());
-        let words: Vec<String> = own.chain(more).collect();
-        let words = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(words.iter().filter(|word| !word.is_empty()));
-        // Only more words than fit into memory are refused.
-        Self { names, words: words.ok() }
+        Self { names, words: OnceLock::new() }
+    }
+
+    fn words(&self) -> Option<&AhoCorasick> {
+        let build = || match &self.names.more[..] {
+            [] => USUAL.clone(),
+            more => {
+                let more: Vec<_> = more.iter().map(|name| name.to_ascii_lowercase()).collect();
+                automaton(&more)
+            }
+        };
+        self.words.get_or_init(build).as_deref()
     }
 
     /// The names that count.
@@ -201,7 +223,7 @@ impl Finder {
     /// Looks through a text; `inside` is what it stands in, and goes on behind it.
     pub fn find(&self, text: &str, inside: &mut Inside) -> Findings {
         let mut findings = Findings::default();
-        let Some(words) = &self.words else { return findings };
+        let Some(words) = self.words() else { return findings };
         if let Some(block) = inside.block.take() {
             // Names in it count, too.
             inside.block = block.read(text, 0, counts_in_lines, &mut findings).1;

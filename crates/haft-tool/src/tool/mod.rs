@@ -3,7 +3,6 @@
 pub(crate) mod registry;
 pub(crate) mod repair;
 pub(crate) mod schema;
-pub(crate) mod validate;
 
 use std::{future::Future, marker::PhantomData, sync::Arc};
 

@@ -12,8 +12,8 @@ use std::{
 
 use haft_types::{Env, Kind, Place, ToolError, ToolSpec, ToolUse};
 
-use super::{repair, validate};
-use crate::{AnyTool, Prepared};
+use super::repair;
+use crate::{AnyTool, Prepared, validate::Validator};
 
 /// Most names that the error for an unknown tool lists.
 const MOST_NAMES: usize = 50;
@@ -101,7 +101,7 @@ fn only(hits: impl Iterator<Item = usize>) -> Candidates {
 pub struct ToolSet {
     specs: Vec<Arc<ToolSpec>>,
     tools: Vec<Arc<dyn AnyTool>>,
-    validators: Vec<OnceLock<Result<validate::Validator, String>>>,
+    validators: Vec<OnceLock<Result<Validator, String>>>,
     names: HashMap<String, usize>,
     /// True where whom the set is for takes images.
     pub(crate) vision: bool,
@@ -212,7 +212,7 @@ impl ToolSet {
         repair::imply(&request.name, &mut input, &spec.input_schema);
         let input = repair::repair(input, &spec.input_schema, &spec.name, notes)?;
         let validator = self.validators[index]
-            .get_or_init(|| validate::Validator::new(&spec.input_schema))
+            .get_or_init(|| Validator::of_arguments(&spec.input_schema))
             .as_ref()
             .map_err(|why| {
                 ToolError::new(format!("the tool {} has a broken input schema: {why}", spec.name))

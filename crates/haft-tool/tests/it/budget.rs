@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft_host::Outs;
 use haft_testkit::world::World;
-use haft_tool::{Dispatcher, Session};
+use haft_tool::{Dispatcher, Session, validate::Validator};
 use haft_types::{Budget, CutBy, Entry, Outcome, Part, Shape, Status};
 use serde_json::json;
 
@@ -207,7 +207,7 @@ async fn data_and_details_are_bounded_too_and_the_whole_is_addressed() {
     let data = outcome.data.clone().unwrap();
     assert!(data.to_string().len() <= 4_000, "{} bytes", data.to_string().len());
     let spec = world.dispatcher.tools.spec("list").unwrap();
-    assert!(jsonschema::validator_for(&spec.output_schema).unwrap().is_valid(&data), "{data}");
+    assert!(Validator::new(&spec.output_schema).unwrap().is_valid(&data), "{data}");
     let entries = data["entries"].as_array().unwrap();
     assert!(entries.len() > 20 && entries[0] == json!({"name": "f0", "size": 0}), "{data}");
     assert_eq!(data["total"], 20_000);

@@ -19,6 +19,7 @@ mod paths;
 mod questions;
 mod registry;
 mod rights;
+mod schema_suite;
 mod staged;
 mod stuck;
 mod support;

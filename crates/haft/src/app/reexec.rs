@@ -8,6 +8,7 @@ use std::{
 
 use haft_policy::OwnProcesses;
 
+#[cfg(feature = "pdf")]
 use super::pdf;
 
 /// The argument of the process that supervises commands.
@@ -20,7 +21,11 @@ pub type Work = fn() -> ExitCode;
 const NAME: &str = "haft";
 
 /// Every argument that haft starts itself with, and what is done then; nobody types them.
-const WORKS: &[(&str, Work)] = &[(pdf::ARGUMENT, pdf::serve), (SUPERVISE, haft_host::supervise)];
+const WORKS: &[(&str, Work)] = &[
+    #[cfg(feature = "pdf")]
+    (pdf::ARGUMENT, pdf::serve),
+    (SUPERVISE, haft_host::supervise),
+];
 
 /// The work that an argument selects; none if it selects nothing.
 pub fn work(argument: &OsStr) -> Option<Work> {

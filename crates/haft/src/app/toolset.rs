@@ -13,7 +13,7 @@ use haft_types::{Env, HostPath, ToolSpec};
 
 use super::{
     base::Base,
-    executables, pdf,
+    executables,
     rules::{at, idle, report_problems},
     tool_loading::LoadFacts,
 };
@@ -130,7 +130,8 @@ impl Base {
             command_keep: settings.shell.keep.clone(),
             powershell: self.wants(common, POWERSHELL).then(|| self.host.finds("pwsh")),
             edit_strict: settings.edit.strict,
-            pdf: pdf::reader(&self.host),
+            #[cfg(feature = "pdf")]
+            pdf: super::pdf::reader(&self.host),
         })
     }
 

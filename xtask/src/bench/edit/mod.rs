@@ -25,7 +25,7 @@ use self::classes::{CLASSES, Class, Kind};
 use self::drive::{Answer, Ended, Server};
 use super::scratch::{Numbers, Scratch};
 use super::table::Runs;
-use super::{Bench, build};
+use super::{Bench, build_haft};
 use crate::Usage;
 use crate::measured;
 use crate::project::Project;
@@ -87,7 +87,7 @@ pub(super) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
     let asked = parse(arguments)?;
     let haft = match &asked.binary {
         Some(binary) => binary.clone(),
-        None => build(project, &asked.profile)?,
+        None => build_haft(project, &asked.profile)?,
     };
     let bench = Bench { project: project.clone(), haft, profile: Some(asked.profile.clone()) };
     let repository = asked.repository.clone().unwrap_or_else(|| project.root.clone());

@@ -6,10 +6,10 @@
 use haft_types::ToolError;
 use serde_json::{Map, Value};
 
-use super::super::validate::shown;
 use super::{
     NOTES, PATHS, RepairNotes, duplicates, from_url, join, mend, note, number, quoted, whole,
 };
+use crate::validate::shown;
 
 /// Our name, and the names that other products have for the same thing.
 const NAMES: &[(&str, &[&str])] = &[
