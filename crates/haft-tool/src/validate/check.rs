@@ -29,15 +29,24 @@ const CHOICES: usize = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     Steps,
+    /// To match a pattern takes more steps than there are.
+    Pattern(usize),
     Depth,
     Loop,
 }
 
 impl Ended {
-    /// In words.
-    pub(super) fn words(self) -> String {
+    /// In words, beside the problems that were found before it.
+    pub(super) fn words(self, schema: &Compiled, alone: bool) -> String {
         match self {
+            Self::Steps if alone => {
+                "it cannot be checked: that takes too many steps; send less".into()
+            }
             Self::Steps => "... and perhaps more: to check all of it takes too many steps".into(),
+            Self::Pattern(pattern) => format!(
+                "it cannot be checked: to match {} takes too many tries; send a shorter text",
+                cut(&schema.patterns[pattern].text, 200)
+            ),
             Self::Depth => {
                 format!("it and its schema are nested too deep to be checked, over {DEPTH} levels")
             }
@@ -326,12 +335,20 @@ impl<'v> Checker<'v> {
 
     fn pattern(&mut self, pattern: usize, at: At<'_>) -> bool {
         let Value::String(text) = at.value else { return true };
-        let pattern = &self.schema.patterns[pattern];
-        let mut steps = 0;
-        let found = pattern.is_in(text, &mut steps);
-        self.spend(steps)
-            && (found
-                || self.wanted(at, || format!("a text that matches {}", cut(&pattern.text, 200))))
+        let fits = self.matches(pattern, text);
+        if fits || self.ended.is_some() {
+            return fits;
+        }
+        let text = &self.schema.patterns[pattern].text;
+        self.wanted(at, || format!("a text that matches {}", cut(text, 200)))
+    }
+
+    /// Reports whether a pattern is found in a text; a match that takes too long ends the check.
+    pub(super) fn matches(&mut self, pattern: usize, text: &str) -> bool {
+        match self.schema.patterns[pattern].is_in(text, &mut self.left) {
+            Some(found) => found && self.ended.is_none(),
+            None => self.end(Ended::Pattern(pattern)),
+        }
     }
 
     fn all(&mut self, nodes: &[NodeId], at: At<'_>, mut evaluated: Option<&mut Evaluated>) -> bool {

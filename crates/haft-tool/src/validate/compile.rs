@@ -15,7 +15,7 @@ use super::{
     equal,
     node::{Choices, Compiled, Counted, Fields, Keyword, Node, NodeId, Side, Types},
     numbers::{self, Decimal},
-    pattern::Pattern,
+    pattern::{BUDGET, Pattern},
     problem::shown,
     references::{Places, is_schema},
 };
@@ -39,6 +39,8 @@ struct Compiler<'a> {
     places: Places<'a>,
     integers: Integers,
     patterns: Vec<Pattern>,
+    /// What patterns may still cost.
+    budget: u64,
     by_text: HashMap<&'a str, usize>,
     names: HashMap<&'a str, usize>,
     keys: RandomState,
@@ -64,6 +66,7 @@ pub(super) fn compile<'a>(
         places: Places::new(schema, documents)?,
         integers,
         patterns: Vec::new(),
+        budget: BUDGET,
         by_text: HashMap::new(),
         names: HashMap::new(),
         keys: RandomState::new(),
@@ -221,7 +224,7 @@ impl<'a> Compiler<'a> {
         if self.patterns.len() == PATTERNS {
             return Err(format!("it has more than {PATTERNS} different patterns"));
         }
-        match Pattern::new(text) {
+        match Pattern::new(text, &mut self.budget) {
             Ok(pattern) => {
                 self.by_text.insert(text, self.patterns.len());
                 self.patterns.push(pattern);

@@ -112,9 +112,8 @@ impl Checker<'_> {
             *fits &= self.apply(*node, at, None);
         }
         for (pattern, node) in &fields.patterns {
-            let mut steps = 0;
-            let found = self.schema.patterns[*pattern].is_in(name, &mut steps);
-            if !self.spend(steps) {
+            let found = self.matches(*pattern, name);
+            if self.ended.is_some() {
                 return false;
             }
             if found {

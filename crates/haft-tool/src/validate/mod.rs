@@ -80,7 +80,8 @@ impl Validator {
             return Vec::new();
         }
         let mut lines = checker.problems.into_lines();
-        lines.extend(checker.ended.map(check::Ended::words));
+        let alone = lines.is_empty();
+        lines.extend(checker.ended.map(|ended| ended.words(&self.schema, alone)));
         if lines.is_empty() {
             lines.push("the whole input does not fit its schema".into());
         }

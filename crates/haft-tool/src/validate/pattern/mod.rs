@@ -1,24 +1,37 @@
 //! Regular expressions of schemas: those of ECMA-262 with the `u` flag, found anywhere in a text.
 //!
-//! **Invariant:** what a match may take is bounded and counted. One without lookaround and
-//! references back is linear in the text; any other gives up after a number of tries, and then
-//! counts as not matched.
+//! **Invariant:** what patterns cost is paid from a budget before it is done. All patterns of a
+//! schema share one for what is built of them, and all matches of a check share its steps. A match
+//! that is too long for the steps that are left has no result, and is never taken for none.
+//!
+//! The files: `parse` reads a pattern, `program` and `search` are an engine that goes back and
+//! counts each step. It is for patterns that look around or refer back, and for those that count so
+//! high that a linear engine would need thousands of states. All others are for the `regex` crate.
 
-mod translate;
+mod parse;
+mod program;
+mod search;
 
-use self::translate::translate;
+use std::fmt::Write as _;
 
-/// Most bytes of a compiled pattern.
+use self::{
+    parse::{Parsed, Part, parse},
+    program::Program,
+};
+
+/// What all patterns of a schema may cost together: bytes of text or states, whichever are more. A
+/// state is up to some hundred bytes and a microsecond.
+pub(super) const BUDGET: u64 = 200_000;
+
+/// Most states of a pattern for the linear engine, which makes some for each repetition.
+const STATES: u64 = 1_000;
+
+/// Most bytes of a compiled linear pattern, and of what it remembers of its searches.
 const SIZE: usize = 4 << 20;
+const MEMORY: usize = 256 << 10;
 
-/// Tries of a first look at a text, and what it counts for.
-const QUICK: (usize, u64) = (2_000, 500);
-
-/// Tries of a second look, where the first was not enough, and what it counts for.
-const PATIENT: (usize, u64) = (200_000, 200_000);
-
-/// Longest text that is looked at a second time: each try may read all of it.
-const LONG: usize = 16 << 10;
+/// How many states the linear engine looks at for a step, at its slowest.
+const PER_STEP: u64 = 8;
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -26,57 +39,92 @@ pub(super) struct Pattern {
     /// As the schema has it.
     pub text: String,
     search: Search,
-    /// About how many parts it has, repetitions counted.
-    weight: u64,
 }
 
 #[derive(Debug)]
 enum Search {
-    Linear(regex::Regex),
-    Backtracking { quick: fancy_regex::Regex, patient: fancy_regex::Regex },
+    Linear { regex: regex::Regex, states: u64 },
+    Backtracking(Program),
 }
 
 impl Pattern {
-    /// Compiles one.
+    /// Compiles one; takes what it costs from `budget` before.
     ///
     /// # Errors
     /// Says in a few words why it is none.
-    pub(super) fn new(text: &str) -> Result<Self, String> {
-        let translated = translate(text)?;
-        let search = if translated.backtracks {
-            let build = |tries| {
-                fancy_regex::RegexBuilder::new(&translated.text)
-                    .backtrack_limit(tries)
-                    .delegate_size_limit(SIZE)
-                    .delegate_dfa_size_limit(SIZE)
-                    .build()
-                    .map_err(|error| in_short(&error.to_string()))
-            };
-            Search::Backtracking { quick: build(QUICK.0)?, patient: build(PATIENT.0)? }
+    pub(super) fn new(text: &str, budget: &mut u64) -> Result<Self, String> {
+        let length = text.len() as u64;
+        pay(budget, length)?;
+        let parsed = parse(text)?;
+        let states = parsed.part.weight(true);
+        let linear = !parsed.hard && states <= STATES;
+        let cost = if linear { states } else { parsed.part.weight(false) };
+        pay(budget, cost.saturating_sub(length))?;
+        let search = if linear {
+            Search::Linear { regex: linear_regex(&parsed)?, states }
         } else {
-            let mut builder = regex::RegexBuilder::new(&translated.text);
-            let regex = builder.size_limit(SIZE).dfa_size_limit(SIZE).build();
-            Search::Linear(regex.map_err(|error| in_short(&error.to_string()))?)
+            Search::Backtracking(Program::new(&parsed)?)
         };
-        Ok(Self { text: text.to_owned(), search, weight: translated.weight })
+        Ok(Self { text: text.to_owned(), search })
     }
 
-    /// Reports whether it is found in a text; adds to `steps` what that took.
-    pub(super) fn is_in(&self, text: &str, steps: &mut u64) -> bool {
-        let length = text.len() as u64;
+    /// Reports whether it is found in a text; takes what that costs from `left`. None where there
+    /// is not enough left.
+    pub(super) fn is_in(&self, text: &str, left: &mut u64) -> Option<bool> {
         match &self.search {
-            Search::Linear(regex) => {
-                *steps += 1 + length.saturating_mul(self.weight) / 64;
-                regex.is_match(text)
+            Search::Linear { regex, states } => {
+                let cost = 1 + (text.len() as u64).saturating_mul(*states) / PER_STEP;
+                *left = left.checked_sub(cost)?;
+                Some(regex.is_match(text))
             }
-            Search::Backtracking { quick, patient } => {
-                *steps += QUICK.1 + length.saturating_mul(4);
-                quick.is_match(text).unwrap_or_else(|_| {
-                    *steps += PATIENT.1 + length.saturating_mul(64);
-                    text.len() <= LONG && patient.is_match(text).unwrap_or(false)
-                })
+            Search::Backtracking(program) => search::is_found(program, text, left).ok(),
+        }
+    }
+}
+
+fn pay(budget: &mut u64, cost: u64) -> Result<(), String> {
+    let left = budget.checked_sub(cost);
+    *budget = left.ok_or("it is too big, together with the other patterns")?;
+    Ok(())
+}
+
+fn linear_regex(parsed: &Parsed) -> Result<regex::Regex, String> {
+    let mut text = String::new();
+    write_linear(&parsed.part, &mut text);
+    // Reading has bounded the depth, of which the engine counts each kind of part.
+    let mut builder = regex::RegexBuilder::new(&text);
+    let builder = builder.size_limit(SIZE).dfa_size_limit(MEMORY).nest_limit(1_000);
+    builder.build().map_err(|error| in_short(&error.to_string()))
+}
+
+/// Writes a pattern without looks and references as Rust does.
+fn write_linear(part: &Part, out: &mut String) {
+    match part {
+        Part::Char(c) if c.is_alphanumeric() => out.push(*c),
+        Part::Char(c) => drop(write!(out, "\\x{{{:X}}}", u32::from(*c))),
+        Part::Set(set) => out.push_str(&set.text),
+        Part::Start { .. } => out.push('^'),
+        Part::End { .. } => out.push('$'),
+        Part::Boundary { .. } => out.push_str(r"(?-u:\b)"),
+        Part::Group { inner, .. } => {
+            out.push_str("(?:");
+            write_linear(inner, out);
+            out.push(')');
+        }
+        Part::Repeat { inner, least, most, .. } => {
+            write_linear(inner, out);
+            let most = if *most == u64::MAX { String::new() } else { most.to_string() };
+            let _ = write!(out, "{{{least},{most}}}");
+        }
+        Part::Sequence(parts) => parts.iter().for_each(|part| write_linear(part, out)),
+        Part::Either(branches) => {
+            for (index, branch) in branches.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { "|" });
+                write_linear(branch, out);
             }
         }
+        // A pattern with these is hard.
+        Part::Look { .. } | Part::Back { .. } => {}
     }
 }
 
@@ -92,8 +140,12 @@ fn in_short(error: &str) -> String {
 mod tests {
     use super::*;
 
+    fn made(pattern: &str) -> Result<Pattern, String> {
+        Pattern::new(pattern, &mut { BUDGET })
+    }
+
     fn found(pattern: &str, text: &str) -> bool {
-        Pattern::new(pattern).unwrap().is_in(text, &mut 0)
+        made(pattern).unwrap().is_in(text, &mut 1_000_000).unwrap()
     }
 
     #[test]
@@ -176,21 +228,175 @@ mod tests {
             "(?<n>a)(?<n>b)",
             "^*",
         ] {
-            assert!(Pattern::new(pattern).is_err(), "{pattern}");
+            assert!(made(pattern).is_err(), "{pattern}");
         }
-        assert!(Pattern::new(r"((\p{L}{1000}){1000}){1000}").is_err());
     }
 
     #[test]
-    fn a_match_that_never_ends_is_given_up_and_counted() {
-        let pattern = Pattern::new(r"^(?=(a+)+$)(a|b)*c").unwrap();
-        let (mut steps, text) = (0, "a".repeat(40) + "b");
-        assert!(!pattern.is_in(&text, &mut steps));
-        let twice = Pattern::new(r"^(.*)*(.*)*(.*)*\3x\1$").unwrap();
-        assert!(!twice.is_in(&"ab".repeat(500), &mut steps));
-        assert!(steps >= PATIENT.1, "{steps}");
-        let mut linear = 0;
-        Pattern::new(r"^.{1,1000}$").unwrap().is_in(&"x".repeat(1_000_000), &mut linear);
-        assert!(linear > 1_000_000, "{linear}");
+    fn looks_and_references_mean_what_ecmascript_says() {
+        for (pattern, text, wanted) in [
+            // A group that took no part is empty.
+            (r"^(?:(a)|b)\1$", "b", true),
+            (r"\1(a)", "a", true),
+            (r"^(a\1)$", "a", true),
+            (r"^(?:(a)|(b)\1)+$", "ab", true),
+            (r"^(?:(a)|(b)\1)+$", "aba", true),
+            (r"^(z)((a+)?(b+)?(c))*\3$", "zaacbbbcac", false),
+            // Nothing is taken from a look that has to fail.
+            (r"^(?!(a)b)\1ac$", "ac", true),
+            (r"^(?=(a+))a*b\1$", "aaba", false),
+            (r"^(?=(a+))a*b\1$", "baaabac", false),
+            (r"(?=(a+))a*b\1", "baaabac", true),
+            (r"^(?=(a+?)b)\1b", "aab", true),
+            // Looks behind read towards the start.
+            (r"(?<=a+)b", "aab", true),
+            (r"(?<=^[a-c]{3})def$", "abcdef", true),
+            (r"(?<!^.{2,3})d", "abcd", false),
+            (r"(?<=(\d+)(\d+))x\2\1$", "1053x0531", true),
+            (r"(?<=\1(a))b", "aab", true),
+            (r"(?<=(a)\1)b", "aab", true),
+            (r"(?<=(?=b)b)c", "bc", true),
+            (r"(?<=é)b", "éb", true),
+            (r"(?<!é)b", "éb", false),
+            // Greedy and not, with counts.
+            (r"^(?=x)x{2,3}?x$", "xxxx", true),
+            (r"^(?=x)x{2,3}?x$", "xxxxx", false),
+            (r"^(?=x)(?:x|xy){2}$", "xyxy", true),
+            (r"^(?=x)(?:x?){3}$", "xx", true),
+            (r"^(?:(?=a)|a){3}$", "aa", true),
+            (r"^(?=)(?:a*)*$", "aaab", false),
+            (r"^(?=)(?:a*?)*?$", "aaa", true),
+            (r"(?=x)[^]$", "x", true),
+            // Flags are those of their group.
+            (r"^(?s:a).$", "a\n", false),
+            (r"^(?s:a.)$", "a\n", true),
+            (r"^(?s)a(?-s:.)$", "a\n", false),
+            (r"^(?i:a)b$", "AB", false),
+            (r"^(?i:(a))\1$", "Aa", false),
+            (r"^(?i:(a)\1)$", "Aa", true),
+            (r"^(?i:(É)\1)$", "éÉ", true),
+            (r"(?m)^b$", "a\nb\nc", true),
+            (r"(?m:^)b$", "a\nb\nc", false),
+            // Of other dialects.
+            (r"\Aab\z", "ab", true),
+            (r"^ab\Z", "ab\n", false),
+            (r"(?=a)\Aab\z", "xab", false),
+        ] {
+            assert_eq!(found(pattern, text), wanted, "{pattern} in {text:?}");
+        }
+    }
+
+    #[test]
+    fn both_engines_find_the_same() {
+        let texts =
+            ["", "a", "b", "ab", "aab", "é", "😀", "a\n", "a_1", "-a b", "abab", "\u{2028}"];
+        for pattern in [
+            "^a+b?$",
+            "a{2}b",
+            "^.$",
+            "^[^a]",
+            r"\w\b",
+            r"\S+\s",
+            "(?:a|ab)(?:c|b)*$",
+            "(a*)*b",
+            "[]",
+            "[^]",
+            r"\p{Lu}|\p{Ll}",
+            "^(?:a|b|_|1){2,3}$",
+            "(?i:A)B|b",
+            "a??b",
+            "😀|é",
+            r"^\W",
+        ] {
+            let parsed = parse(pattern).unwrap();
+            let (linear, program) =
+                (linear_regex(&parsed).unwrap(), Program::new(&parsed).unwrap());
+            for text in texts {
+                let found = search::is_found(&program, text, &mut 10_000).unwrap();
+                assert_eq!(found, linear.is_match(text), "{pattern} in {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn usual_patterns_are_matched_at_usual_lengths() {
+        let many = |part: &str, times: usize| part.repeat(times);
+        let words = (0..700).map(|n| format!("w{n}|")).collect::<String>() + "end";
+        assert!(words.len() > 3_000);
+        for (pattern, text) in [
+            (r"^[^\0]*$", many("x", 1 << 20)),
+            ("^[a-zA-Z0-9_-]+$", many("ab-9", 1 << 18)),
+            (
+                r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+                "0123abcd-0123-0123-0123456789ab".into(),
+            ),
+            (
+                r"^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$",
+                "2024-01-31T10:00:00Z".into(),
+            ),
+            (
+                r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$",
+                many("a", 2_000) + "@example.com",
+            ),
+            (
+                r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$",
+                "1.2.3-rc.1+build.5".into(),
+            ),
+            (r"^(?!.*\.\.)(?!/)[^\0]+$", many("dir/", 25_000)),
+            (r"^.{1,10000}$", many("é", 10_000)),
+            (r"^[\s\S]{1,100000}$", many("y", 100_000)),
+            ("(?<!a)b", many("a", 1 << 20) + "cb"),
+            (r"x\B", many("a", 1 << 20) + "xx"),
+            (&words, "end".into()),
+        ] {
+            let found = made(pattern).unwrap().is_in(&text, &mut 20_000_000);
+            assert_eq!(found, Some(true), "{}", super::super::problem::cut(pattern, 60));
+        }
+    }
+
+    #[test]
+    fn what_a_schema_has_patterns_for_is_paid_before_they_are_built() {
+        for (pattern, times) in [
+            ("(?=a{60000})(?=a{59999})", 200),
+            (r"\p{L}", 450),
+            (r"(?=\p{L}\p{N})", 200),
+            (&*"a".repeat(1 << 20), 1),
+            (&*"[".repeat(1 << 20), 1),
+            (&*"{".repeat(1 << 20), 1),
+        ] {
+            let mut budget = BUDGET;
+            let all = (0..times).map(|_| Pattern::new(pattern, &mut budget));
+            let failed = all.filter_map(Result::err).next();
+            // Looks are small, as nothing is built for the times of a repetition.
+            assert_eq!(failed.is_some(), !pattern.starts_with("(?=a"), "{failed:?}");
+            assert!(failed.is_none_or(|why| why.contains("too big")));
+        }
+        let mut budget = BUDGET;
+        for times in 0..500 {
+            Pattern::new(&format!("[^x]{{{}}}", 3_000 - times), &mut budget).unwrap();
+        }
+        assert!(made(&("(".repeat(101) + &")".repeat(101))).unwrap_err().contains("over 100 deep"));
+    }
+
+    #[test]
+    fn a_match_that_takes_too_long_has_no_result_and_is_paid() {
+        let deep = "(?:(?=".repeat(20) + "a?" + &")a?)*".repeat(20) + "$";
+        for (pattern, text) in [
+            (r"^(?=(a+)+$)(a|b)*c", "a".repeat(40) + "b"),
+            (r"^(.*)*(.*)*(.*)*\3x\1$", "ab".repeat(500)),
+            ("(?=[ab]*x)y", "ab".repeat(1 << 18)),
+            (&*("(?=a)".repeat(10_000) + "x"), "a".repeat(1_000)),
+            // These never go back.
+            (&*deep, "a".repeat(1_000)),
+            (r"^(?:(?:(?:(?=)a?){1000000}){1000000}){1000000}", "a".repeat(10)),
+        ] {
+            let pattern = made(pattern).unwrap();
+            let mut left = 1_000_000;
+            assert_eq!(pattern.is_in(&text, &mut left), None, "{}", pattern.text);
+        }
+        let pattern = made("^[ab]*a[ab]{900}[cd]").unwrap();
+        let mut left = 20_000_000;
+        assert_eq!(pattern.is_in(&"ab".repeat(1 << 19), &mut left), None);
+        assert_eq!(left, 20_000_000, "it is refused before it begins");
     }
 }
