@@ -208,7 +208,10 @@ impl<'v> Checker<'v> {
         evaluated: Option<&mut Evaluated>,
     ) -> bool {
         match keyword {
-            Keyword::Never => self.wanted(at, || "nothing there".into()),
+            Keyword::Never => self.wanted(at, || match at.path {
+                Path::NameWithin(_) => "no field".into(),
+                _ => "nothing there".into(),
+            }),
             Keyword::Type(types) => {
                 !types.excludes(Types::of(at.value)) || self.wanted(at, || named(*types))
             }
@@ -240,7 +243,9 @@ impl<'v> Checker<'v> {
                 self.refer(node, at, evaluated)
             }
             Keyword::UnevaluatedItems(node) => self.unevaluated_items(*node, at, evaluated),
-            Keyword::UnevaluatedFields(node) => self.unevaluated_fields(*node, at, evaluated),
+            Keyword::UnevaluatedFields { node, within } => {
+                self.unevaluated_fields(*node, *within, at, evaluated)
+            }
         }
     }
 
@@ -280,7 +285,8 @@ impl<'v> Checker<'v> {
             same.any(|choice| equal(choice, at.value, &mut steps))
         };
         self.spend(steps)
-            && (found || self.wanted(at, || format!("one of {}", listed(&choices.values))))
+            && (found
+                || self.wanted(at, || format!("one of {}", listed(choices.values.iter(), CHOICES))))
     }
 
     fn constant(&mut self, value: &Value, at: At<'_>) -> bool {
@@ -307,6 +313,9 @@ impl<'v> Checker<'v> {
                 })
             }
             Keyword::MultipleOf { divisor, number } => {
+                if !self.spend(numbers::divided(value)) {
+                    return false;
+                }
                 Decimal::of(value).is_multiple_of(*divisor)
                     || self.wanted(at, || format!("a multiple of {number}"))
             }
@@ -492,17 +501,19 @@ pub(super) fn sized(of: Counted, least: bool, count: u64) -> String {
     format!("at {} {count} {what}", if least { "least" } else { "most" })
 }
 
-/// The choices, or the first of them where there are many.
-pub(super) fn listed(values: &[Value]) -> String {
+/// The choices, or the first of them where there are many: about `most` characters and one more.
+pub(super) fn listed<'v>(values: impl Iterator<Item = &'v Value>, most: usize) -> String {
     let mut text = String::new();
-    for (count, value) in values.iter().enumerate() {
-        if text.len() > CHOICES {
-            return format!("{text} and {} more", values.len() - count);
-        }
-        if count > 0 {
-            text.push_str(", ");
-        }
+    let mut values = values.peekable();
+    while let Some(value) = values.next() {
         text.push_str(&shown(value));
+        if values.peek().is_none() {
+            break;
+        }
+        if text.len() > most.min(CHOICES) {
+            return format!("{text} and {} more", values.count());
+        }
+        text.push_str(", ");
     }
     text
 }

@@ -106,7 +106,7 @@ impl<'a> Compiler<'a> {
                 self.references(here, &mut keywords)?;
                 self.unevaluated(here, &mut keywords)?
             }
-            other => return self.wrong(Here { map: &Map::new(), place }, "", other, SCHEMA),
+            other => return self.wrong_in(place, &[], other, SCHEMA),
         };
         Ok(Node { keywords, resource: self.places.all[place].resource, unevaluated })
     }
@@ -119,7 +119,18 @@ impl<'a> Compiler<'a> {
         value: &Value,
         wanted: &str,
     ) -> Result<T, String> {
-        let at = self.places.pointer(here.place, keyword);
+        self.wrong_in(here.place, &[keyword], value, wanted)
+    }
+
+    /// The error about a value that some steps lead to.
+    fn wrong_in<T>(
+        &self,
+        place: usize,
+        steps: &[&str],
+        value: &Value,
+        wanted: &str,
+    ) -> Result<T, String> {
+        let at = self.places.pointer(place, steps);
         Err(format!("{at} is {}, wanted: {wanted}", shown(value)))
     }
 
@@ -135,7 +146,10 @@ impl<'a> Compiler<'a> {
                 by_hash = values.iter().enumerate().map(|(at, value)| (hash(value), at)).collect();
                 by_hash.sort_unstable();
             }
-            into.push(Keyword::Enum(Choices { values: values.clone(), by_hash }));
+            into.push(match values.is_empty() {
+                true => Keyword::Never,
+                false => Keyword::Enum(Choices { values: values.clone(), by_hash }),
+            });
         }
         into.extend(here.map.get("const").map(|value| Keyword::Const(value.clone())));
         let Some(value) = here.map.get("type") else { return Ok(()) };
@@ -306,11 +320,11 @@ impl<'a> Compiler<'a> {
         let Some(listed) = value.as_array().filter(|listed| !listed.is_empty()) else {
             return self.wrong(here, keyword, value, "a list of schemas, at least one");
         };
-        let place = |value| match self.places.of(value) {
+        let place = |(index, value): (usize, &Value)| match self.places.of(value) {
             Some(place) => Ok(place),
-            None => self.wrong(here, keyword, value, SCHEMA),
+            None => self.wrong_in(here.place, &[keyword, &index.to_string()], value, SCHEMA),
         };
-        listed.iter().map(place).collect::<Result<_, _>>().map(Some)
+        listed.iter().enumerate().map(place).collect::<Result<_, _>>().map(Some)
     }
 
     /// The schemas that a keyword names.
@@ -326,7 +340,7 @@ impl<'a> Compiler<'a> {
         let older = keyword == "dependencies";
         let place = |(name, value): (&'a String, &'a Value)| match self.places.of(value) {
             Some(place) => Ok((name, place)),
-            None => self.wrong(here, keyword, value, SCHEMA),
+            None => self.wrong_in(here.place, &[keyword, name], value, SCHEMA),
         };
         let entries = map.iter().filter(|(_, value)| !older || is_schema(value));
         entries.map(place).collect::<Result<_, _>>().map(Some)
@@ -398,7 +412,7 @@ impl<'a> Compiler<'a> {
                 return self.wrong(here, keyword, value, "an address as text");
             };
             let target = self.places.resolve(here.place, reference).map_err(|why| {
-                format!("{} refers to {why}", self.places.pointer(here.place, keyword))
+                format!("{} refers to {why}", self.places.pointer(here.place, &[keyword]))
             })?;
             let name = target.dynamic.filter(|_| keyword == "$dynamicRef");
             into.push(match name {
@@ -418,7 +432,9 @@ impl<'a> Compiler<'a> {
     fn unevaluated(&mut self, here: Here<'a>, into: &mut Vec<Keyword>) -> Result<bool, String> {
         let before = into.len();
         into.extend(self.one(here, "unevaluatedItems")?.map(Keyword::UnevaluatedItems));
-        into.extend(self.one(here, "unevaluatedProperties")?.map(Keyword::UnevaluatedFields));
+        let fields = self.one(here, "unevaluatedProperties")?;
+        let within = here.place;
+        into.extend(fields.map(|node| Keyword::UnevaluatedFields { node, within }));
         Ok(into.len() > before)
     }
 }
@@ -453,9 +469,10 @@ mod tests {
             (json!({"required": [1]}), "/required is [1], wanted: a list of names"),
             (json!({"uniqueItems": 1}), "/uniqueItems is 1, wanted: true or false"),
             (json!({"anyOf": []}), "/anyOf is [], wanted: a list of schemas, at least one"),
-            (json!({"allOf": [1]}), "/allOf is 1, wanted: a schema"),
+            (json!({"allOf": [{}, 1]}), "/allOf/1 is 1, wanted: a schema"),
             (json!({"not": "x"}), "/not is \"x\", wanted: a schema"),
-            (json!({"$defs": {"a": 1}}), "/$defs is 1, wanted: a schema"),
+            (json!({"$defs": {"a/b": 1}}), "/$defs/a~1b is 1, wanted: a schema"),
+            (json!({"properties": {"a": null}}), "/properties/a is null, wanted: a schema"),
             (
                 json!({"items": [{}]}),
                 "/items is [{}], wanted: a schema (an object, true or false); ",

@@ -17,11 +17,12 @@ use super::{
 const ALIKE: f64 = 0.8;
 
 /// Most known names that are searched for the nearest, and most characters of one.
-const SEARCHED: usize = 1_000;
-const LONGEST: usize = 100;
+const SEARCHED: usize = 100;
+const LONGEST: usize = 40;
 
-/// Most known names that a problem gives.
+/// Most known names that a problem gives, and most patterns of names.
 const NAMED: usize = 10;
+const PATTERNS: usize = 3;
 
 impl Checker<'_> {
     pub(super) fn required(&mut self, names: &[String], at: At<'_>) -> bool {
@@ -124,7 +125,7 @@ impl Checker<'_> {
         match fields.others {
             Some(node) if !known => {
                 *fits &= if self.schema.is_never(node) {
-                    self.unknown(name, &fields.order, at)
+                    self.unknown(name, fields, at)
                 } else {
                     self.apply(node, at, None)
                 };
@@ -135,24 +136,14 @@ impl Checker<'_> {
     }
 
     /// Says that a property is none that is known, and which one may be meant.
-    fn unknown(&mut self, name: &str, known: &[(String, NodeId)], at: At<'_>) -> bool {
-        if at.tell && !self.problems.is_full() && !self.spend(known.len().min(SEARCHED) as u64) {
-            return false;
-        }
+    fn unknown(&mut self, name: &str, fields: &Fields, at: At<'_>) -> bool {
+        let schema = self.schema;
         self.problem(at, || {
-            let field = at.path.field();
-            let short = cut(name, LONGEST).to_lowercase();
-            let near = known.iter().take(SEARCHED).map(|(other, _)| {
-                (strsim::jaro_winkler(&short, &cut(other, LONGEST).to_lowercase()), other)
-            });
-            let near = near.filter(|(alike, _)| *alike > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
-            let names: Vec<String> =
-                known.iter().take(NAMED).map(|(name, _)| plain(name)).collect();
-            match near {
-                Some((_, near)) => format!("{field} is not known, wanted: {}", plain(near)),
-                None if known.is_empty() => format!("{field} is not known, wanted: no such field"),
-                None => format!("{field} is not known, wanted: {}", either(&names, known.len())),
-            }
+            let names = fields.order.iter().take(SEARCHED).map(|(name, _)| name.as_str());
+            let patterns = fields.patterns.iter().take(PATTERNS);
+            let patterns = patterns.map(|(pattern, _)| schema.patterns[*pattern].text.as_str());
+            let (names, patterns): (Vec<&str>, Vec<&str>) = (names.collect(), patterns.collect());
+            unknown(name, at.path, &names, fields.order.len(), &patterns)
         })
     }
 
@@ -290,6 +281,7 @@ impl Checker<'_> {
     pub(super) fn unevaluated_fields(
         &mut self,
         node: NodeId,
+        within: NodeId,
         at: At<'_>,
         evaluated: Option<&mut Evaluated>,
     ) -> bool {
@@ -305,7 +297,11 @@ impl Checker<'_> {
             let path = Path::Name(at.path, name);
             let inner = at.inner(value, &path);
             fits &= if self.schema.is_never(node) {
-                self.unknown(name, &[], inner)
+                let schema = self.schema;
+                self.problem(inner, || {
+                    let names = schema.known_names(within, SEARCHED);
+                    unknown(name, inner.path, &names, names.len(), &[])
+                })
             } else {
                 self.apply(node, inner, None)
             };
@@ -316,4 +312,28 @@ impl Checker<'_> {
         evaluated.mark_all();
         fits
     }
+}
+
+/// The problem about a name that is not known, among the first of `total` names and some patterns
+/// that are.
+fn unknown(name: &str, path: &Path<'_>, known: &[&str], total: usize, patterns: &[&str]) -> String {
+    let field = path.field();
+    let short = |name: &str| {
+        let name: String = name.chars().take(LONGEST).collect();
+        name.to_lowercase()
+    };
+    let wanted = short(name);
+    let near = known.iter().map(|other| (strsim::jaro_winkler(&wanted, &short(other)), other));
+    let near = near.filter(|(alike, _)| *alike > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, near)) = near {
+        return format!("{field} is not known, wanted: {}", plain(near));
+    }
+    let mut wishes: Vec<String> = known.iter().take(NAMED).map(|name| plain(name)).collect();
+    let others = total - wishes.len();
+    let matching = patterns.iter().map(|text| format!("a name that matches {}", cut(text, 100)));
+    wishes.extend(matching);
+    if wishes.is_empty() {
+        return format!("{field} is not known, wanted: no such field");
+    }
+    format!("{field} is not known, wanted: {}", either(&wishes, wishes.len() + others))
 }

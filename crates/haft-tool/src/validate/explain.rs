@@ -1,15 +1,16 @@
 //! Says what schemas want in a few words, and why no branch of several fits.
 //!
-//! **Invariant:** however many branches there are, and however deep they go, only so much of them
-//! is looked at, and what is said is short.
+//! **Invariant:** however many branches there are, however deep they go and however big their
+//! values are, a budget bounds what is looked at for one problem, and what is said is short.
+//! Nothing of a schema is copied but what is said.
 
 use serde_json::{Map, Value};
 
 use super::{
-    check::{At, Checker, listed, named, sized},
+    check::{At, Checker, listed, look_up, named, sized},
     equal::equal,
     node::{Compiled, Keyword, NodeId, Side, Types},
-    problem::{Path, cut, either, shown},
+    problem::{Path, Wishes, cut, either, shown},
 };
 
 /// Deepest that schemas are looked into for words.
@@ -19,8 +20,22 @@ const DEPTH: usize = 3;
 const BRANCHES: usize = 6;
 const WORDS: usize = 160;
 
-/// Most nodes that are looked at to learn which types one takes.
-const NODES: usize = 200;
+/// Most properties and values of one node that are looked at.
+const MANY: usize = 200;
+
+/// What may be looked at to find the branch that is meant, and again for words: nodes, properties and values, and bytes of words, eight
+/// of them for one.
+const BUDGET: u64 = 5_000;
+
+/// What a branch says of the properties that tell branches apart, such as a kind: constants that
+/// are no list and no object, or a choice of them.
+enum Tag<'v> {
+    None,
+    /// An object has one of its values.
+    Same,
+    /// An object has another value there.
+    Other(&'v str, &'v [Value]),
+}
 
 impl Checker<'_> {
     /// Says why none of several branches fits: by the problems within the one that is meant, else
@@ -29,56 +44,33 @@ impl Checker<'_> {
         if self.problems.is_full() {
             return self.problem(at, String::new);
         }
-        if !self.spend(nodes.len() as u64 * 10) {
+        let schema = self.schema;
+        let mut words = Words::new(schema);
+        let kind = Types::of(at.value);
+        let mut meant = nodes.to_vec();
+        meant.retain(|node| !words.types(*node, 0).excludes(kind));
+        let mut other = Vec::new();
+        if let Value::Object(map) = at.value
+            && meant.len() > 1
+        {
+            (meant, other) = words.by_tag(meant, map);
+        }
+        if !self.spend(nodes.len() as u64 + BUDGET - words.left) {
             return false;
         }
-        let (schema, kind) = (self.schema, Types::of(at.value));
-        let takes = |node: &&NodeId| !schema.types(**node, &mut { NODES }, 0).excludes(kind);
-        let mut meant: Vec<NodeId> = nodes.iter().filter(takes).copied().collect();
-        if let (Value::Object(map), true) = (at.value, meant.len() > 1)
-            && !self.by_tag(&mut meant, map, at)
+        if let (Some((name, _)), Value::Object(map)) = (other.first(), at.value)
+            && let Some(value) = map.get(*name)
         {
-            return false;
+            let path = Path::Name(at.path, name);
+            let choices = other.iter().flat_map(|(_, values)| *values).take(MANY);
+            let wanted = || format!("one of {}", listed(choices, usize::MAX));
+            return self.wanted(at.inner(value, &path), wanted);
         }
         match meant[..] {
             [only] => self.apply(only, at, None),
-            [] => self.wanted(at, || schema.either_of(nodes, 0)),
-            _ => self.wanted(at, || schema.either_of(&meant, 0)),
+            [] => self.wanted(at, || schema.either_of(nodes)),
+            _ => self.wanted(at, || schema.either_of(&meant)),
         }
-    }
-
-    /// Leaves the branches whose tag (a property of one or a few values, such as a kind) is that of
-    /// an object; false where none is, which is a problem of its own.
-    fn by_tag(&mut self, branches: &mut Vec<NodeId>, map: &Map<String, Value>, at: At<'_>) -> bool {
-        let (schema, mut steps) = (self.schema, 0);
-        let mut other = Vec::new();
-        let mut left = Vec::new();
-        for node in branches.iter() {
-            match schema.other_tag(*node, map, &mut steps, 0) {
-                Some(tag) => other.push(tag),
-                None => left.push(*node),
-            }
-        }
-        if !self.spend(steps) {
-            return false;
-        }
-        if let ([], Some((name, _))) = (&left[..], other.first())
-            && other.iter().all(|(each, _)| each == name)
-            && let Some(value) = map.get(*name)
-        {
-            let choices: Vec<Value> = other
-                .iter()
-                .flat_map(|(_, all)| all.iter().take(NODES))
-                .take(NODES)
-                .cloned()
-                .collect();
-            let path = Path::Name(at.path, name);
-            return self.wanted(at.inner(value, &path), || format!("one of {}", listed(&choices)));
-        }
-        if !left.is_empty() {
-            *branches = left;
-        }
-        true
     }
 
     /// Says that two branches fit where only one may.
@@ -92,31 +84,72 @@ impl Checker<'_> {
 }
 
 impl Compiled {
-    /// The types that a node may take; looks at no more than so many nodes.
-    fn types(&self, node: NodeId, left: &mut usize, depth: usize) -> Types {
+    /// What a node wants, in a few words.
+    pub(super) fn described(&self, node: NodeId) -> String {
+        Words::new(self).words(node, 0)
+    }
+
+    /// What several want, each once.
+    fn either_of(&self, nodes: &[NodeId]) -> String {
+        Words::new(self).either_of(nodes, 0)
+    }
+
+    /// The names that a node and those in it know, the first of them.
+    pub(super) fn known_names(&self, node: NodeId, most: usize) -> Vec<&str> {
+        let (mut words, mut names) = (Words::new(self), Vec::new());
+        words.names(node, most, &mut names, 0);
+        names
+    }
+}
+
+/// Looks at nodes for one problem.
+struct Words<'v> {
+    schema: &'v Compiled,
+    /// What is left of the budget.
+    left: u64,
+}
+
+/// Branches, and the names and values of tags that are not those of an object.
+type ByTag<'v> = (Vec<NodeId>, Vec<(&'v str, &'v [Value])>);
+
+impl<'v> Words<'v> {
+    fn new(schema: &'v Compiled) -> Self {
+        Self { schema, left: BUDGET }
+    }
+
+    /// Takes from the budget; false where it is used up.
+    fn pay(&mut self, cost: u64) -> bool {
+        self.left = self.left.saturating_sub(cost);
+        self.left > 0
+    }
+
+    /// The types that a node may take; all where nobody knows.
+    fn types(&mut self, node: NodeId, depth: usize) -> Types {
         let mut types = Types::ANY;
-        if *left == 0 || depth > DEPTH {
+        if depth > DEPTH {
             return types;
         }
-        *left -= 1;
-        for keyword in &self.nodes[node].keywords {
-            let of = |values: &[Value]| {
-                values.iter().take(NODES).map(Types::of).fold(Types::NONE, Types::with)
-            };
+        for keyword in &self.schema.nodes[node].keywords {
+            if !self.pay(1) {
+                break;
+            }
             let one = match keyword {
                 Keyword::Never => Types::NONE,
                 Keyword::Type(types) => *types,
                 Keyword::Const(value) => Types::of(value),
-                Keyword::Enum(choices) if choices.values.len() <= NODES => of(&choices.values),
-                Keyword::Refer(node) => self.types(*node, left, depth + 1),
+                Keyword::Enum(choices) if choices.values.len() <= MANY => {
+                    self.pay(choices.values.len() as u64);
+                    choices.values.iter().map(Types::of).fold(Types::NONE, Types::with)
+                }
+                Keyword::Refer(node) => self.types(*node, depth + 1),
                 Keyword::All(nodes) => nodes
                     .iter()
                     .take(BRANCHES)
-                    .map(|node| self.types(*node, left, depth + 1))
+                    .map(|node| self.types(*node, depth + 1))
                     .fold(Types::ANY, Types::within),
-                Keyword::Any(nodes) | Keyword::One(nodes) if nodes.len() <= *left => nodes
+                Keyword::Any(nodes) | Keyword::One(nodes) if nodes.len() <= MANY => nodes
                     .iter()
-                    .map(|node| self.types(*node, left, depth + 1))
+                    .map(|node| self.types(*node, depth + 1))
                     .fold(Types::NONE, Types::with),
                 _ => continue,
             };
@@ -125,51 +158,133 @@ impl Compiled {
         types
     }
 
-    /// The first tag of a node that is another in an object, with its values.
-    fn other_tag<'v>(
-        &'v self,
-        node: NodeId,
-        map: &Map<String, Value>,
-        steps: &mut u64,
-        depth: usize,
-    ) -> Option<(&'v str, &'v [Value])> {
-        if depth > DEPTH {
-            return None;
+    /// Leaves the branches whose tag is that of an object. Where none is, and all have the same
+    /// tag, gives what they have there.
+    fn by_tag(&mut self, branches: Vec<NodeId>, map: &Map<String, Value>) -> ByTag<'v> {
+        let (mut same, mut unknown, mut other) = (Vec::new(), Vec::new(), Vec::new());
+        for node in &branches {
+            // A choice may be anything else, so that a constant comes before it.
+            let tag = match self.tag(*node, map, false, 0) {
+                Tag::None => match self.tag(*node, map, true, 0) {
+                    Tag::Same => Tag::None,
+                    tag => tag,
+                },
+                tag => tag,
+            };
+            match tag {
+                Tag::Same => same.push(*node),
+                Tag::None => unknown.push(*node),
+                Tag::Other(name, values) => other.push((name, values)),
+            }
         }
-        self.nodes[node].keywords.iter().find_map(|keyword| match keyword {
-            Keyword::Refer(node) => self.other_tag(*node, map, steps, depth + 1),
-            Keyword::All(nodes) => nodes
-                .iter()
-                .take(BRANCHES)
-                .find_map(|node| self.other_tag(*node, map, steps, depth + 1)),
-            Keyword::Fields(fields) => fields.order.iter().take(NODES).find_map(|(name, node)| {
-                *steps += 1;
-                let value = map.get(name)?;
-                let values = self.nodes[*node].keywords.iter().find_map(|wish| match wish {
-                    Keyword::Const(value) => Some(std::slice::from_ref(value)),
-                    Keyword::Enum(choices) => Some(&choices.values[..]),
-                    _ => None,
-                })?;
-                let same = values.iter().take(NODES).any(|choice| equal(choice, value, steps));
-                (!same).then_some((name.as_str(), values))
-            }),
-            _ => None,
-        })
+        let one_name =
+            other.iter().all(|(name, _)| Some(name) == other.first().map(|(name, _)| name));
+        match (same.is_empty(), unknown.is_empty()) {
+            (false, _) => (same, Vec::new()),
+            (true, false) => (unknown, Vec::new()),
+            (true, true) if one_name => (branches, other),
+            (true, true) => (branches, Vec::new()),
+        }
     }
 
-    /// What a node wants, in a few words.
-    pub(super) fn described(&self, node: NodeId) -> String {
-        self.words(node, 0)
+    /// What a node says of tags, of which one that is another comes first.
+    fn tag(
+        &mut self,
+        node: NodeId,
+        map: &Map<String, Value>,
+        choices: bool,
+        depth: usize,
+    ) -> Tag<'v> {
+        let mut found = Tag::None;
+        for keyword in &self.schema.nodes[node].keywords {
+            if depth > DEPTH || !self.pay(1) {
+                return found;
+            }
+            let inner = match keyword {
+                Keyword::Refer(node) => std::slice::from_ref(node),
+                Keyword::All(nodes) => nodes,
+                _ => &[],
+            };
+            let mut tags = Vec::new();
+            for node in inner.iter().take(BRANCHES) {
+                tags.push(self.tag(*node, map, choices, depth + 1));
+            }
+            if let Keyword::Fields(fields) = keyword {
+                for (name, node) in fields.order.iter().take(MANY) {
+                    tags.push(self.field_tag(name, *node, map, choices));
+                }
+            }
+            for tag in tags {
+                match tag {
+                    Tag::Other(..) => return tag,
+                    Tag::Same => found = tag,
+                    Tag::None => {}
+                }
+            }
+        }
+        found
+    }
+
+    fn field_tag(
+        &mut self,
+        name: &'v str,
+        node: NodeId,
+        map: &Map<String, Value>,
+        choices: bool,
+    ) -> Tag<'v> {
+        if !self.pay(look_up(name)) {
+            return Tag::None;
+        }
+        let Some(value) = map.get(name) else { return Tag::None };
+        let values = self.schema.nodes[node].keywords.iter().find_map(|wish| match wish {
+            Keyword::Const(value) => Some(std::slice::from_ref(value)),
+            Keyword::Enum(all) if choices && all.values.len() <= MANY => Some(&all.values[..]),
+            _ => None,
+        });
+        let Some(values) = values else { return Tag::None };
+        let mut steps = 0;
+        let (mut plain, mut same) = (true, false);
+        for choice in values {
+            plain &= !choice.is_array() && !choice.is_object();
+            same |= plain && equal(choice, value, &mut steps);
+        }
+        match (self.pay(steps), plain, same) {
+            (true, true, true) => Tag::Same,
+            (true, true, false) => Tag::Other(name, values),
+            _ => Tag::None,
+        }
+    }
+
+    /// Adds the names of properties that a node knows.
+    fn names(&mut self, node: NodeId, most: usize, into: &mut Vec<&'v str>, depth: usize) {
+        for keyword in &self.schema.nodes[node].keywords {
+            if depth > DEPTH || !self.pay(1) {
+                return;
+            }
+            match keyword {
+                Keyword::Fields(fields) => {
+                    let left = most.saturating_sub(into.len());
+                    into.extend(fields.order.iter().take(left).map(|(name, _)| name.as_str()));
+                }
+                Keyword::Refer(node) => self.names(*node, most, into, depth + 1),
+                Keyword::All(nodes) | Keyword::Any(nodes) | Keyword::One(nodes) => {
+                    for node in nodes.iter().take(MANY) {
+                        self.names(*node, most, into, depth + 1);
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// What several want, each once.
-    fn either_of(&self, nodes: &[NodeId], depth: usize) -> String {
+    fn either_of(&mut self, nodes: &[NodeId], depth: usize) -> String {
         let mut wishes = Vec::new();
         let mut more = 0;
-        for node in nodes {
-            if wishes.len() == BRANCHES {
-                more += 1;
-                continue;
+        for (index, node) in nodes.iter().enumerate() {
+            if wishes.len() == BRANCHES || !self.pay(1) {
+                more = nodes.len() - index;
+                break;
             }
             let wish = self.words(*node, depth + 1);
             if !wishes.contains(&wish) {
@@ -179,46 +294,52 @@ impl Compiled {
         either(&wishes, wishes.len() + more)
     }
 
-    fn words(&self, node: NodeId, depth: usize) -> String {
+    fn words(&mut self, node: NodeId, depth: usize) -> String {
         if depth > DEPTH {
             return "another form".into();
         }
-        let (mut kind, mut more) = (String::new(), Vec::new());
-        for keyword in &self.nodes[node].keywords {
+        let mut wishes = Wishes::default();
+        for keyword in &self.schema.nodes[node].keywords {
+            if !self.pay(1) {
+                wishes.more.push("...".into());
+                break;
+            }
             match keyword {
                 Keyword::Never => return "nothing".into(),
-                Keyword::Const(value) => return shown(value),
+                Keyword::Const(value) => return self.said(shown(value)),
                 Keyword::Enum(choices) => {
-                    return cut(&format!("one of {}", listed(&choices.values)), WORDS);
+                    let all = listed(choices.values.iter(), WORDS);
+                    return self.said(cut(&format!("one of {all}"), WORDS));
                 }
-                Keyword::Type(types) => kind = named(*types),
-                Keyword::Refer(node) => more.push(self.words(*node, depth + 1)),
-                Keyword::All(nodes) => more
-                    .extend(nodes.iter().take(BRANCHES).map(|node| self.words(*node, depth + 1))),
-                Keyword::Any(nodes) | Keyword::One(nodes) => {
-                    more.push(self.either_of(nodes, depth));
-                }
-                Keyword::Not(node) => {
-                    more.push(format!("anything but {}", self.words(*node, depth + 1)));
-                }
+                Keyword::Type(types) => wishes.kind = named(*types),
                 // What it is comes before what it has.
-                Keyword::Fields(_) => more.splice(..0, self.detail(keyword, depth)).for_each(drop),
-                keyword => more.extend(self.detail(keyword, depth)),
+                Keyword::Fields(_) => {
+                    let detail = self.detail(keyword, depth);
+                    wishes.more.splice(..0, detail).for_each(drop);
+                }
+                Keyword::All(nodes) => {
+                    for node in nodes.iter().take(BRANCHES) {
+                        wishes.more.push(self.words(*node, depth + 1));
+                    }
+                }
+                keyword => wishes.more.extend(self.detail(keyword, depth)),
             }
         }
-        let more = more.join(", ");
-        let text = match (kind.is_empty(), more.is_empty()) {
-            (true, true) => "anything".into(),
-            (true, false) => more,
-            (false, true) => kind,
-            (false, false) => format!("{kind} ({more})"),
-        };
-        cut(&text, WORDS)
+        self.said(cut(&wishes.in_words(), WORDS))
+    }
+
+    /// Pays for words.
+    fn said(&mut self, words: String) -> String {
+        self.pay(words.len() as u64 / 8);
+        words
     }
 
     /// What narrows a type.
-    fn detail(&self, keyword: &Keyword, depth: usize) -> Option<String> {
+    fn detail(&mut self, keyword: &Keyword, depth: usize) -> Option<String> {
         Some(match keyword {
+            Keyword::Refer(node) => self.words(*node, depth + 1),
+            Keyword::Any(nodes) | Keyword::One(nodes) => self.either_of(nodes, depth),
+            Keyword::Not(node) => format!("anything but {}", self.words(*node, depth + 1)),
             Keyword::Limit { side, number } => match side {
                 Side::AtLeast if number.as_i64() == Some(i64::MIN) => return None,
                 Side::AtMost if number.as_u64() == Some(u64::MAX) => return None,
@@ -230,7 +351,7 @@ impl Compiled {
             Keyword::MultipleOf { number, .. } => format!("a multiple of {number}"),
             Keyword::Size { of, least, count } => sized(*of, *least, *count),
             Keyword::Pattern(pattern) => {
-                format!("matching {}", cut(&self.patterns[*pattern].text, WORDS))
+                format!("matching {}", cut(&self.schema.patterns[*pattern].text, WORDS))
             }
             Keyword::Required(names) if !names.is_empty() => {
                 let names: Vec<String> =
@@ -238,8 +359,10 @@ impl Compiled {
                 format!("with {}", names.join(", "))
             }
             Keyword::Fields(fields) => {
-                fields.order.iter().take(NODES).find_map(|(name, node)| {
-                    match &self.nodes[*node].keywords[..] {
+                let properties = &fields.order[..fields.order.len().min(MANY)];
+                self.pay(properties.len() as u64);
+                properties.iter().find_map(|(name, node)| {
+                    match &self.schema.nodes[*node].keywords[..] {
                         [Keyword::Const(value), ..] => {
                             Some(format!("{} {}", cut(name, 60), shown(value)))
                         }

@@ -23,6 +23,8 @@ mod problem;
 mod references;
 
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod tests;
 
 use haft_types::ToolError;

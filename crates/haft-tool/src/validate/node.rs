@@ -165,7 +165,11 @@ pub(super) enum Keyword {
         otherwise: NodeId,
     },
     UnevaluatedItems(NodeId),
-    UnevaluatedFields(NodeId),
+    UnevaluatedFields {
+        node: NodeId,
+        /// The node that says so, whose names are known.
+        within: NodeId,
+    },
 }
 
 /// A schema, or one within it.

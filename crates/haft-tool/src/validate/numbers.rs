@@ -105,6 +105,11 @@ impl Decimal {
     }
 }
 
+/// The steps that it takes to divide a number: a float is written as text for that.
+pub(super) fn divided(number: &Number) -> u64 {
+    if number.is_f64() { 50 } else { 1 }
+}
+
 /// What a power of ten leaves when it is divided by a number of 64 bits.
 fn power_of_ten(mut power: u32, by: u128) -> u128 {
     let (mut result, mut base) = (1 % by, 10 % by);

@@ -13,8 +13,15 @@ pub(super) const MOST: usize = 20;
 /// Most characters that are shown of an offending value.
 const SHOWN: usize = 100;
 
-/// Most characters that are shown of the name of one property.
+/// Most characters that are shown of the name of one property, and of a path, which keeps its end.
 const NAME: usize = 60;
+const PATH: usize = 200;
+
+/// Most characters of one problem.
+const PROBLEM: usize = 2_000;
+
+/// Most problems that are put into words: more may be the same as others.
+const TRIED: usize = 5 * MOST;
 
 /// Where a value is within what is checked: a list that lives on the stack.
 pub(super) enum Path<'a> {
@@ -35,11 +42,7 @@ impl Path<'_> {
             Path::Root => "the whole input".into(),
             Path::NameWithin(Path::Root) => "the name of a field".into(),
             Path::NameWithin(within) => format!("the name of a field in {}", within.field()),
-            Path::Name(..) | Path::Index(..) => {
-                let mut text = String::new();
-                self.write(&mut text);
-                text
-            }
+            Path::Name(..) | Path::Index(..) => self.steps(),
         }
     }
 
@@ -48,29 +51,36 @@ impl Path<'_> {
         Path::Name(self, name).field()
     }
 
-    fn write(&self, text: &mut String) {
-        let (within, step) = match self {
-            Path::Root | Path::NameWithin(_) => return,
-            Path::Name(within, name) => (within, plain(name)),
-            Path::Index(within, index) => (within, index.to_string()),
-        };
-        within.write(text);
-        if !text.is_empty() {
-            text.push('.');
+    /// The steps that lead there, or the last of them.
+    fn steps(&self) -> String {
+        let (mut steps, mut length, mut path) = (Vec::new(), 0, self);
+        while length <= PATH {
+            let (within, step) = match path {
+                Path::Root | Path::NameWithin(_) => break,
+                Path::Name(within, name) => (within, plain(name)),
+                Path::Index(within, index) => (within, index.to_string()),
+            };
+            length += step.chars().count() + 1;
+            steps.push(step);
+            path = within;
         }
-        text.push_str(&step);
+        if length > PATH && matches!(path, Path::Name(..) | Path::Index(..)) {
+            steps.push("...".into());
+        }
+        steps.reverse();
+        steps.join(".")
     }
 }
 
 /// A name as it stands in a path: in quotes where it would be taken for something else.
 pub(super) fn plain(name: &str) -> String {
     let odd = |c: char| c.is_whitespace() || c.is_control() || "./\\\"'`,[]{}".contains(c);
-    let short: String = name.chars().take(NAME).collect();
-    let more = if short.len() < name.len() { "..." } else { "" };
+    let short: String = name.chars().take(NAME + 1).collect();
     if name.is_empty() || name.contains(odd) {
-        format!("{}{more}", Value::String(short))
+        // Two more are the quotes.
+        cut(&Value::String(short).to_string(), NAME + 2)
     } else {
-        format!("{short}{more}")
+        cut(&short, NAME)
     }
 }
 
@@ -78,6 +88,8 @@ pub(super) fn plain(name: &str) -> String {
 #[derive(Default)]
 pub(super) struct Problems {
     kept: Vec<String>,
+    /// How many were put into words.
+    tried: usize,
     /// How many there are besides.
     more: u64,
 }
@@ -85,11 +97,12 @@ pub(super) struct Problems {
 impl Problems {
     /// Adds one; it is put into words only where it is kept.
     pub(super) fn add(&mut self, words: impl FnOnce() -> String) {
-        if self.kept.len() == MOST {
+        if self.is_full() {
             self.more += 1;
             return;
         }
-        let words = words();
+        self.tried += 1;
+        let words = cut(&words(), PROBLEM);
         // Two parts of a schema may well want the same.
         if !self.kept.contains(&words) {
             self.kept.push(words);
@@ -98,7 +111,7 @@ impl Problems {
 
     /// Reports whether others are only counted.
     pub(super) fn is_full(&self) -> bool {
-        self.kept.len() == MOST
+        self.kept.len() == MOST || self.tried == TRIED
     }
 
     /// All lines, of which the last may say how many more there are.
@@ -141,6 +154,34 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+/// At most so many characters of the end of a text, with dots where there are more.
+pub(super) fn cut_start(text: &str, most: usize) -> String {
+    match text.char_indices().rev().nth(most) {
+        Some((start, c)) => format!("...{}", &text[start + c.len_utf8()..]),
+        None => text.to_owned(),
+    }
+}
+
+/// What one schema wants: a kind, and what narrows it.
+#[derive(Default)]
+pub(super) struct Wishes {
+    pub kind: String,
+    pub more: Vec<String>,
+}
+
+impl Wishes {
+    /// In words, such as `integer (at least 3)`.
+    pub(super) fn in_words(self) -> String {
+        let more = self.more.join(", ");
+        match (self.kind.is_empty(), more.is_empty()) {
+            (true, true) => "anything".into(),
+            (true, false) => more,
+            (false, true) => self.kind,
+            (false, false) => format!("{} ({more})", self.kind),
+        }
     }
 }
 

@@ -5,16 +5,38 @@
 //! schema is one place however many references lead to it, so all this is linear in what is given.
 //! It knows no keyword but those that name schemas or hold them.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::LazyLock,
+};
 
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::problem::shown;
+use super::problem::{cut, cut_start, shown};
 
 /// The base of a schema that does not say its own.
 const BASE: &str = "json-schema:///";
+
+/// Most bytes of an address, and most schemas with an address of their own: each has all of it.
+const ADDRESS: usize = 2_000;
+const RESOURCES: usize = 2_000;
+
+/// Most characters of a pointer that an error names, which keeps its end.
+const POINTER: usize = 400;
+
+/// What a schema is at least, for those that refer to a metaschema that was not given.
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| json!({"type": ["object", "boolean"]}));
+
+/// The addresses of the metaschemas, after the scheme.
+const METASCHEMAS: [&str; 5] = [
+    "json-schema.org/draft-04/schema",
+    "json-schema.org/draft-06/schema",
+    "json-schema.org/draft-07/schema",
+    "json-schema.org/draft/2019-09/schema",
+    "json-schema.org/draft/2020-12/schema",
+];
 
 /// Keywords that hold one schema.
 const ONE: [&str; 11] = [
@@ -97,9 +119,20 @@ pub(super) fn is_schema(value: &Value) -> bool {
 }
 
 fn address(base: &Url, reference: &str) -> Result<Url, String> {
+    let long = || Err(format!("it is longer than {ADDRESS} bytes"));
+    if reference.len() > ADDRESS {
+        return long();
+    }
     let mut url = base.join(reference).map_err(|error| error.to_string())?;
     url.set_fragment(None);
-    Ok(url)
+    if url.as_str().len() > ADDRESS { long() } else { Ok(url) }
+}
+
+/// The schema of a metaschema's address, which nobody has to give.
+fn metaschema(url: &Url) -> Option<&'static Value> {
+    let text = url.as_str();
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"))?;
+    METASCHEMAS.contains(&rest).then(|| &*SCHEMA)
 }
 
 impl<'a> Places<'a> {
@@ -123,11 +156,19 @@ impl<'a> Places<'a> {
     }
 
     fn add_document(&mut self, base: Url, root: &'a Value) -> Result<usize, String> {
-        let resource = self.resources.len();
-        self.by_address.insert(base.to_string(), resource);
-        self.resources.push(Resource { base, root });
+        let resource = self.begin_resource(base, root)?;
         let place = Place { value: root, resource, parent: 0, step: Step::Root };
         self.add(place)?;
+        Ok(resource)
+    }
+
+    fn begin_resource(&mut self, base: Url, root: &'a Value) -> Result<usize, String> {
+        let resource = self.resources.len();
+        if resource == RESOURCES {
+            return Err(format!("more than {RESOURCES} schemas in it have addresses"));
+        }
+        self.by_address.entry(base.to_string()).or_insert(resource);
+        self.resources.push(Resource { base, root });
         Ok(resource)
     }
 
@@ -146,16 +187,19 @@ impl<'a> Places<'a> {
         Ok(first)
     }
 
+    /// Adds a place, unless it is known: a reference may have led into it before.
     fn push(&mut self, place: Place<'a>) {
-        self.by_value.insert(identity(place.value), self.all.len());
-        self.all.push(place);
+        if let Entry::Vacant(entry) = self.by_value.entry(identity(place.value)) {
+            entry.insert(self.all.len());
+            self.all.push(place);
+        }
     }
 
     /// Takes the address and the names that a schema gives itself.
     fn name(&mut self, place: usize, map: &'a Map<String, Value>) -> Result<(), String> {
         if let Some(id) = map.get("$id") {
             let wrong = |why: &str| {
-                let at = self.pointer(place, "$id");
+                let at = self.pointer(place, &["$id"]);
                 Err(format!("{at} is {}, wanted: {why}", shown(id)))
             };
             let Some(text) = id.as_str() else { return wrong("an address as text") };
@@ -165,14 +209,14 @@ impl<'a> Places<'a> {
             }
             let base = &self.resources[self.all[place].resource].base;
             match address(base, text) {
-                Ok(url) => self.own_address(place, url),
+                Ok(url) => self.own_address(place, url)?,
                 Err(why) => return wrong(&format!("an address ({why})")),
             }
         }
         for (keyword, dynamic) in [("$anchor", false), ("$dynamicAnchor", true)] {
             let Some(name) = map.get(keyword) else { continue };
             let Some(text) = name.as_str().filter(|text| is_anchor(text)) else {
-                let at = self.pointer(place, keyword);
+                let at = self.pointer(place, &[keyword]);
                 return Err(format!(
                     "{at} is {}, wanted: a name of letters and digits",
                     shown(name)
@@ -186,18 +230,16 @@ impl<'a> Places<'a> {
     }
 
     /// Begins a resource; one that is the root of a document is known by both addresses.
-    fn own_address(&mut self, place: usize, base: Url) {
+    fn own_address(&mut self, place: usize, base: Url) -> Result<(), String> {
         let root = self.all[place].value;
         let current = self.all[place].resource;
         if std::ptr::eq(self.resources[current].root, root) {
             self.by_address.entry(base.to_string()).or_insert(current);
             self.resources[current].base = base;
-            return;
+            return Ok(());
         }
-        let resource = self.resources.len();
-        self.by_address.entry(base.to_string()).or_insert(resource);
-        self.resources.push(Resource { base, root });
-        self.all[place].resource = resource;
+        self.all[place].resource = self.begin_resource(base, root)?;
+        Ok(())
     }
 
     fn within(&mut self, parent: usize, map: &'a Map<String, Value>) {
@@ -228,12 +270,11 @@ impl<'a> Places<'a> {
         self.by_value.get(&identity(value)).copied()
     }
 
-    /// The JSON pointer of a keyword of a place.
-    pub(super) fn pointer(&self, place: usize, keyword: &str) -> String {
-        let mut steps = Vec::new();
-        if !keyword.is_empty() {
-            steps.push(format!("/{}", escaped(keyword)));
-        }
+    /// The JSON pointer of what some steps from a place lead to; without its start, where it is
+    /// long.
+    pub(super) fn pointer(&self, place: usize, within: &[&str]) -> String {
+        let steps = within.iter().rev().map(|step| format!("/{}", escaped(step)));
+        let mut steps: Vec<String> = steps.collect();
         let mut place = &self.all[place];
         loop {
             match &place.step {
@@ -246,7 +287,7 @@ impl<'a> Places<'a> {
             place = &self.all[place.parent];
         }
         steps.reverse();
-        if steps.is_empty() { "the schema".into() } else { steps.concat() }
+        if steps.is_empty() { "the schema".into() } else { cut_start(&steps.concat(), POINTER) }
     }
 
     /// Finds what a reference in a place leads to.
@@ -262,16 +303,19 @@ impl<'a> Places<'a> {
         let mut resource = self.all[place].resource;
         if !uri.is_empty() {
             let url = address(&self.resources[resource].base, uri)
-                .map_err(|why| format!("{reference:?} is no address: {why}"))?;
+                .map_err(|why| format!("{:?} is no address: {why}", cut(reference, 200)))?;
             resource = match self.by_address.get(url.as_str()) {
                 Some(resource) => *resource,
-                None => match self.documents.get(url.as_str()).copied() {
-                    Some(document) => self.add_document(url, document)?,
-                    None => return Err(format!("{url}, and schemas are never fetched")),
-                },
+                None => {
+                    let given = self.documents.get(url.as_str()).copied();
+                    match given.or_else(|| metaschema(&url)) {
+                        Some(document) => self.add_document(url, document)?,
+                        None => return Err(format!("{url}, and schemas are never fetched")),
+                    }
+                }
             };
         }
-        let nowhere = || format!("{reference:?}, and there is nothing at that place");
+        let nowhere = || format!("{:?}, and there is nothing at that place", cut(reference, 200));
         let root = self.resources[resource].root;
         if fragment.is_empty() {
             return Ok(Target { place: self.of(root).ok_or_else(nowhere)?, dynamic: None });
@@ -297,7 +341,7 @@ impl<'a> Places<'a> {
             left = &step[end..];
             let inner = match value {
                 Value::Object(map) => map.get(&token),
-                Value::Array(items) => token.parse().ok().and_then(|at: usize| items.get(at)),
+                Value::Array(items) => index(&token).and_then(|at| items.get(at)),
                 _ => None,
             };
             let Some(inner) = inner else { return Ok(None) };
@@ -321,6 +365,12 @@ impl<'a> Places<'a> {
     }
 }
 
+/// The index that a token of a pointer is: digits, and no zero before others.
+fn index(token: &str) -> Option<usize> {
+    let digits = token.bytes().all(|b| b.is_ascii_digit());
+    token.parse().ok().filter(|_| digits && (token == "0" || !token.starts_with('0')))
+}
+
 fn is_anchor(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(fits)
@@ -333,13 +383,12 @@ fn escaped(token: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn leads(schema: &Value, reference: &str) -> Result<String, String> {
         let reference: &'static str = Box::leak(reference.to_owned().into_boxed_str());
         let mut places = Places::new(schema, &[])?;
         let target = places.resolve(0, reference)?;
-        Ok(places.pointer(target.place, ""))
+        Ok(places.pointer(target.place, &[]))
     }
 
     #[test]
@@ -367,6 +416,8 @@ mod tests {
             ("#inside", "nothing at that place"),
             ("#/$defs/x", "nothing at that place"),
             ("#/examples/01x", "nothing at that place"),
+            ("#/examples/00", "nothing at that place"),
+            ("#/examples/+0", "nothing at that place"),
             ("https://example.com/a", "https://example.com/a, and schemas are never fetched"),
             ("http://", "no address"),
         ] {
@@ -382,5 +433,57 @@ mod tests {
         let first = places.resolve(0, "#/x/y").unwrap().place;
         assert_eq!(places.resolve(0, "#/x/y").unwrap().place, first);
         assert_eq!(places.all.len(), 2);
+    }
+
+    #[test]
+    fn metaschemas_are_known_and_take_objects_and_booleans() {
+        let schema = json!({});
+        let mut places = Places::new(&schema, &[]).unwrap();
+        let all = [
+            "http://json-schema.org/draft-04/schema#",
+            "http://json-schema.org/draft-07/schema",
+            "https://json-schema.org/draft-07/schema#",
+            "https://json-schema.org/draft/2020-12/schema",
+        ];
+        for reference in all {
+            let place = places.resolve(0, reference).unwrap().place;
+            assert_eq!(places.all[place].value, &*SCHEMA, "{reference}");
+        }
+        assert_eq!(places.all.len(), 2);
+        assert!(places.resolve(0, "http://json-schema.org/draft-05/schema").is_err());
+    }
+
+    #[test]
+    fn long_and_many_addresses_are_refused() {
+        let long = format!("http://a/{}/", "x".repeat(ADDRESS));
+        let schema = json!({ "$id": long });
+        let why = Places::new(&schema, &[]).err().unwrap();
+        assert!(why.contains("longer than 2000 bytes") && why.len() < 300, "{why}");
+        let schema = json!({"$id": &long[..1_990]});
+        let mut places = Places::new(&schema, &[]).unwrap();
+        let longer = "q".repeat(ADDRESS - 5).leak();
+        assert!(places.resolve(0, longer).err().unwrap().contains("longer than 2000 bytes"));
+        let ids = |count: usize| (0..count).map(|at| json!({"$id": at.to_string()})).collect();
+        let few = json!({"allOf": Value::Array(ids(RESOURCES - 1))});
+        assert!(Places::new(&few, &[]).is_ok());
+        let many = json!({"allOf": Value::Array(ids(RESOURCES))});
+        assert!(Places::new(&many, &[]).err().unwrap().contains("more than 2000 schemas"));
+        let reference = format!("#/{}", "y".repeat(100_000)).leak();
+        assert!(places.resolve(0, reference).err().unwrap().len() < 300);
+    }
+
+    #[test]
+    fn a_place_is_scanned_once_whatever_pointer_leads_to_it_first() {
+        let mut inner = json!({"$id": "inner", "anyOf": vec![json!({}); 100]});
+        for _ in 0..100 {
+            inner = json!({ "not": inner });
+        }
+        let schema = json!({ "x": inner });
+        let mut places = Places::new(&schema, &[]).unwrap();
+        for depth in (0..=100).rev() {
+            let reference = format!("#/x{}", "/not".repeat(depth)).leak();
+            places.resolve(0, reference).unwrap();
+        }
+        assert_eq!((places.all.len(), places.resources.len()), (202, 2));
     }
 }
