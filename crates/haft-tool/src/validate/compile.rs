@@ -146,9 +146,10 @@ impl<'a> Compiler<'a> {
                 by_hash = values.iter().enumerate().map(|(at, value)| (hash(value), at)).collect();
                 by_hash.sort_unstable();
             }
-            into.push(match values.is_empty() {
-                true => Keyword::Never,
-                false => Keyword::Enum(Choices { values: values.clone(), by_hash }),
+            into.push(if values.is_empty() {
+                Keyword::Never
+            } else {
+                Keyword::Enum(Choices { values: values.clone(), by_hash })
             });
         }
         into.extend(here.map.get("const").map(|value| Keyword::Const(value.clone())));

@@ -304,14 +304,13 @@ impl<'a> Places<'a> {
         if !uri.is_empty() {
             let url = address(&self.resources[resource].base, uri)
                 .map_err(|why| format!("{:?} is no address: {why}", cut(reference, 200)))?;
-            resource = match self.by_address.get(url.as_str()) {
-                Some(resource) => *resource,
-                None => {
-                    let given = self.documents.get(url.as_str()).copied();
-                    match given.or_else(|| metaschema(&url)) {
-                        Some(document) => self.add_document(url, document)?,
-                        None => return Err(format!("{url}, and schemas are never fetched")),
-                    }
+            resource = if let Some(known) = self.by_address.get(url.as_str()) {
+                *known
+            } else {
+                let given = self.documents.get(url.as_str()).copied();
+                match given.or_else(|| metaschema(&url)) {
+                    Some(document) => self.add_document(url, document)?,
+                    None => return Err(format!("{url}, and schemas are never fetched")),
                 }
             };
         }

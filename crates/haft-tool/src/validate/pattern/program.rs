@@ -114,7 +114,7 @@ impl Chars {
                 let text = std::str::from_utf8(&literal.0).unwrap_or_default();
                 text.chars().map(|c| (c, c)).collect()
             }
-            _ => return Err(format!("{text} is no set of characters")),
+            _ => return Err("a set in it is none".into()),
         };
         let within = |c: char| ranges.iter().any(|(first, last)| (*first..=*last).contains(&c));
         let ascii = ('\0'..'\u{80}').filter(|c| within(*c));
@@ -235,7 +235,9 @@ impl<'a> Writer<'a> {
             self.land(split);
         }
         self.part(last, back)?;
-        ends.into_iter().for_each(|end| self.land(end));
+        for end in ends {
+            self.land(end);
+        }
         Ok(())
     }
 
