@@ -6,7 +6,7 @@
 //!
 //! The files: `parse` reads a pattern, `program` and `search` are an engine that goes back and
 //! counts each step. It is for patterns that look around or refer back, and for those that count so
-//! high that a linear engine would need thousands of states. All others are for the `regex` crate.
+//! high that a linear engine would need too many states. All others are for the `regex` crate.
 
 mod parse;
 mod program;
@@ -23,11 +23,13 @@ use self::{
 /// state is up to some hundred bytes and a microsecond.
 pub(super) const BUDGET: u64 = 200_000;
 
-/// Most states of a pattern for the linear engine, which makes some for each repetition.
-const STATES: u64 = 1_000;
+/// Most states of a pattern for the linear engine, which makes some for each repetition: of one that
+/// repeats only single characters, for which going back is cheap, and of any other.
+const FLAT_STATES: u64 = 1_000;
+const STATES: u64 = 20_000;
 
 /// Most bytes of a compiled linear pattern, and of what it remembers of its searches.
-const SIZE: usize = 4 << 20;
+const SIZE: usize = 16 << 20;
 const MEMORY: usize = 256 << 10;
 
 /// How many states the linear engine looks at for a step, at its slowest.
@@ -57,7 +59,8 @@ impl Pattern {
         pay(budget, length)?;
         let parsed = parse(text)?;
         let states = parsed.part.weight(true);
-        let linear = !parsed.hard && states <= STATES;
+        let most = if parsed.part.is_flat() { FLAT_STATES } else { STATES };
+        let linear = !parsed.hard && states <= most;
         let cost = if linear { states } else { parsed.part.weight(false) };
         pay(budget, cost.saturating_sub(length))?;
         let search = if linear {
@@ -347,6 +350,7 @@ mod tests {
             (r"^(?!.*\.\.)(?!/)[^\0]+$", many("dir/", 25_000)),
             (r"^.{1,10000}$", many("é", 10_000)),
             (r"^[\s\S]{1,100000}$", many("y", 100_000)),
+            (r"^(?:\w{1,20}\s?){1,100}$", many("word ", 100)),
             ("(?<!a)b", many("a", 1 << 20) + "cb"),
             (r"x\B", many("a", 1 << 20) + "xx"),
             (&words, "end".into()),
@@ -354,6 +358,9 @@ mod tests {
             let found = made(pattern).unwrap().is_in(&text, &mut 20_000_000);
             assert_eq!(found, Some(true), "{}", super::super::problem::cut(pattern, 60));
         }
+        // Many ways to divide it: one engine looks at all of them at once.
+        let pattern = made(r"^(?:\w{1,20}\s?){1,100}$").unwrap();
+        assert_eq!(pattern.is_in(&(many("a", 60) + "!"), &mut 1_000_000), Some(false));
     }
 
     #[test]

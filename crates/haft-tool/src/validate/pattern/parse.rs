@@ -106,6 +106,16 @@ impl Part {
         }
     }
 
+    /// Reports whether only single characters are repeated in it.
+    pub(super) fn is_flat(&self) -> bool {
+        match self {
+            Self::Repeat { inner, .. } => matches!(**inner, Self::Char(_) | Self::Set(_)),
+            Self::Group { inner, .. } | Self::Look { inner, .. } => inner.is_flat(),
+            Self::Sequence(parts) | Self::Either(parts) => parts.iter().all(Self::is_flat),
+            _ => true,
+        }
+    }
+
     /// Reports whether it can be repeated.
     fn is_repeatable(&self) -> bool {
         matches!(
