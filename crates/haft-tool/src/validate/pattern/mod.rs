@@ -323,6 +323,17 @@ mod tests {
     }
 
     #[test]
+    fn the_deepest_groups_are_searched_for() {
+        for (open, close) in
+            [("(?:", ")"), ("(", ")"), ("(?=", ")"), ("(?<!(?!", "))"), ("(a", ")*")]
+        {
+            let depth = 99 / open.matches('(').count();
+            let pattern = open.repeat(depth) + "a" + &close.repeat(depth);
+            assert!(found(&pattern, &"a".repeat(200)), "{pattern}");
+        }
+    }
+
+    #[test]
     fn usual_patterns_are_matched_at_usual_lengths() {
         let many = |part: &str, times: usize| part.repeat(times);
         let words: Vec<String> = (0..700).map(|n| format!("w{n}|")).collect();
