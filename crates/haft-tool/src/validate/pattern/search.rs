@@ -100,6 +100,12 @@ impl Search<'_> {
         }
     }
 
+    /// Whether the text, or with `lines` a line of it, starts or ends at a position.
+    fn is_border(&self, position: usize, starts: bool, lines: bool) -> bool {
+        let beside = self.neighbour(position, starts);
+        beside.is_none_or(|(c, _)| lines && is_line_end(c))
+    }
+
     /// Does one instruction; gives what is next and where, or none where it does not fit.
     fn insn(&mut self, at: usize, position: usize) -> Result<Option<(usize, usize)>, TooMuch> {
         let program = self.program;
@@ -108,14 +114,8 @@ impl Search<'_> {
                 return Ok(self.step(*item, *back, position).map(|position| (at + 1, position)));
             }
             Insn::Run { .. } => return self.begin_run(at, position),
-            Insn::Start { lines } => {
-                let before = self.neighbour(position, true);
-                before.is_none_or(|(c, _)| *lines && is_line_end(c))
-            }
-            Insn::End { lines } => {
-                let after = self.neighbour(position, false);
-                after.is_none_or(|(c, _)| *lines && is_line_end(c))
-            }
+            Insn::Start { lines } => self.is_border(position, true, *lines),
+            Insn::End { lines } => self.is_border(position, false, *lines),
             Insn::Boundary { negated } => self.is_boundary(position) != *negated,
             Insn::Go(to) => return Ok(Some((*to, position))),
             Insn::Split(other) => {
