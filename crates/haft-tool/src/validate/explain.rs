@@ -23,8 +23,8 @@ const WORDS: usize = 160;
 /// Most properties and values of one node that are looked at.
 const MANY: usize = 200;
 
-/// What may be looked at to find the branch that is meant, and again for words: nodes, properties and values, and bytes of words, eight
-/// of them for one.
+/// How much may be looked at to find the branch that is meant, and again to write the words: nodes,
+/// properties and values count one each, and so do eight bytes of words.
 const BUDGET: u64 = 5_000;
 
 /// What a branch says of the properties that tell branches apart, such as a kind: constants that
