@@ -304,7 +304,9 @@ impl Reader<'_> {
                 self.nested(node, place)?;
                 let pure = is_pure(inner);
                 let is_length = pure && inner.starts_with('#');
-                let change = crate::changes::is_followed(inner).then(|| inner.to_owned());
+                // bash reads on in the next line; a backslash that stays is never followed.
+                let joined = inner.replace("\\\n", "");
+                let change = crate::changes::is_followed(&joined).then_some(joined);
                 Ok(Piece::Expansion { quoted, pure, is_length, name: kept(inner), change })
             }
             "command_substitution" => {

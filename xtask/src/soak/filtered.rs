@@ -2,7 +2,7 @@
 //!
 //! The tests take the count from a variable. It does not know what they do with it.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 
@@ -26,6 +26,11 @@ pub(super) fn run(
     };
     command.args(packages.iter().flat_map(|package| ["-p", package])).arg(tests);
     command.args(order.extra).env(scale.variable(), order.count.to_string());
+    // A usual run tries the same cases each time; a soak looks for new ones.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seed = now.as_secs().to_string();
+    println!("PROPTEST_RNG_SEED={seed} HAFT_TEST_SEED={seed}: the same cases again");
+    command.envs(["PROPTEST_RNG_SEED", "HAFT_TEST_SEED"].map(|name| (name, &seed)));
     let start = Instant::now();
     let closing = if nextest { "Summary" } else { "test result:" };
     let (fine, lines) = watch(&mut command, closing)?;

@@ -39,6 +39,8 @@ fn shown(word: &Word) -> String {
     let mut all = String::new();
     for piece in &word.pieces {
         let part = match piece {
+            // A test is a command of the grammar's own, or a word.
+            Piece::Text { text, .. } if text == "[" => text.clone(),
             Piece::Text { text, quoted: true } => format!("{text:?}"),
             Piece::Text { text, quoted: false } => text.clone(),
             Piece::Output { commands, quoted } => format!("$({:?}{quoted})", commands.len()),
@@ -63,15 +65,14 @@ pub(crate) fn essence(script: &Script) -> Vec<String> {
     let names = |command: &Command| -> Vec<_> {
         command.assignments.iter().map(|a| a.name.clone()).collect()
     };
-    let told = |command: &Command| {
-        format!("{:?} {:?} {:?}", names(command), words(command), writes(command))
-    };
-    let is_told = |command: &&Command| match command.kind {
-        Kind::Simple => true,
-        Kind::Compound => !writes(command).is_empty(),
-        _ => false,
-    };
-    let mut all: Vec<_> = script.commands.iter().filter(is_told).map(told).collect();
+    let simple = script.commands.iter().filter(|command| command.kind == Kind::Simple);
+    let mut all: Vec<_> = simple
+        .map(|command| format!("{:?} {:?}", names(command), words(command)))
+        .filter(|told| told != "[] []")
+        .collect();
+    // Of `[ a ] > f` the grammar makes two commands, and of `>f [ a ]` one.
+    let written = script.commands.iter().flat_map(writes);
+    all.extend(written.map(|(how, file)| format!("{how:?} {file}")));
     all.sort();
     all
 }
