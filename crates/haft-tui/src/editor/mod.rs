@@ -1,0 +1,1 @@
+//! A text of several lines that a person edits.
