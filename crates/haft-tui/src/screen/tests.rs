@@ -102,19 +102,30 @@ fn rows(lengths: &[u16], columns: u16) -> Vec<Row> {
     lengths.iter().map(row).collect()
 }
 
-fn lines_stand_once(before: usize, size: Size, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut emulator = Emulator::new(size);
-    let mut wanted = Vec::new();
+/// What is written into a terminal, with its sizes, and the lines that are to stand there.
+struct Script {
+    size: Size,
+    steps: Vec<Played>,
+    wanted: Vec<String>,
+}
+
+enum Played {
+    Write(String),
+    Resize(Size),
+}
+
+fn script(reflow: Reflow, before: usize, size: Size, steps: &[Step]) -> Script {
+    let (mut wanted, mut played) = (Vec::new(), Vec::new());
     for index in 0..before {
         wanted.push(format!("marker {index}"));
-        emulator.write(&format!("marker {index}\r\n"));
+        played.push(Played::Write(format!("marker {index}\r\n")));
     }
-    let mut screen = Screen::new(size, Reflow::KeepsCell);
+    let mut screen = Screen::new(size, reflow);
     let mut real = size;
     for step in steps {
         match step {
             Step::Resize(size) => {
-                emulator.term.resize(*size);
+                played.push(Played::Resize(*size));
                 real = *size;
             }
             Step::Hear => screen.resize(real),
@@ -128,34 +139,95 @@ fn lines_stand_once(before: usize, size: Size, steps: &[Step]) -> Result<(), Tes
                 }
                 let mut rows = rows(live, screen.columns());
                 // Nothing helps against a region that is higher than the terminal has become.
-                let really = Screen::new(real, Reflow::KeepsCell);
-                rows.truncate(really.budget(&rows));
+                rows.truncate(Screen::new(real, reflow).budget(&rows));
                 let mut out = String::new();
                 screen.frame(&lines, &rows, &mut out);
-                emulator.write(&out);
+                played.push(Played::Write(out));
             }
         }
     }
     let mut out = String::new();
     screen.erase(&mut out);
-    emulator.write(&out);
-    let lines = emulator.lines();
-    let differ = lines.iter().zip(&wanted).position(|(line, wanted)| line != wanted);
+    played.push(Played::Write(out));
+    Script { size, steps: played, wanted }
+}
+
+fn compare(lines: &[String], wanted: &[String]) -> Result<(), TestCaseError> {
+    let differ = lines.iter().zip(wanted).position(|(line, wanted)| line != wanted);
     let at = differ.unwrap_or(lines.len().min(wanted.len()));
     let cut = |lines: &[String]| -> Vec<String> {
         lines.iter().skip(at).take(3).map(|line| line.chars().take(20).collect()).collect()
     };
-    prop_assert!(lines == wanted, "line {at}: {:?} for {:?}", cut(&lines), cut(&wanted));
+    prop_assert!(lines == wanted, "line {at}: {:?} for {:?}", cut(lines), cut(wanted));
     Ok(())
 }
 
+fn in_alacritty(script: &Script) -> Vec<String> {
+    let mut emulator = Emulator::new(script.size);
+    for step in &script.steps {
+        match step {
+            Played::Write(text) => emulator.write(text),
+            Played::Resize(size) => emulator.term.resize(*size),
+        }
+    }
+    emulator.lines()
+}
+
+/// xterm.js in a process of its own, for many scripts.
+struct Xterm {
+    child: std::process::Child,
+    answers: std::io::BufReader<std::process::ChildStdout>,
+}
+
+impl Xterm {
+    fn new(modules: &str) -> Self {
+        use std::process::{Command, Stdio};
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/node/xterm.cjs");
+        let mut node = Command::new("node");
+        node.arg(program).env("NODE_PATH", modules);
+        let mut child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let answers = std::io::BufReader::new(child.stdout.take().unwrap());
+        Self { child, answers }
+    }
+
+    fn lines(&mut self, script: &Script) -> Vec<String> {
+        use std::io::{BufRead as _, Write as _};
+        let step = |step: &Played| match step {
+            Played::Write(text) => serde_json::json!(text),
+            Played::Resize(size) => serde_json::json!([size.columns, size.rows]),
+        };
+        let steps: Vec<_> = script.steps.iter().map(step).collect();
+        let Size { columns, rows } = script.size;
+        let line = serde_json::json!({"columns": columns, "rows": rows, "steps": steps});
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn every_line_stands_once_and_no_row_of_the_region(
         before in 20..60_usize, size in size(), steps in steps()
     ) {
-        lines_stand_once(before, size, &steps)?;
+        let script = script(Reflow::KeepsCell, before, size, &steps);
+        compare(&in_alacritty(&script), &script.wanted)?;
     }
+}
+
+#[test]
+fn every_line_stands_once_in_xterm() {
+    use proptest::test_runner::{Config, TestRunner};
+    let Ok(modules) = std::env::var("HAFT_TEST_NODE_MODULES") else { return };
+    let xterm = std::cell::RefCell::new(Xterm::new(&modules));
+    let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
+    let all = (20..60_usize, size(), steps());
+    let result = runner.run(&all, |(before, size, steps)| {
+        let script = script(Reflow::KeepsLine, before, size, &steps);
+        compare(&xterm.borrow_mut().lines(&script), &script.wanted)
+    });
+    result.unwrap();
 }
