@@ -134,7 +134,9 @@ impl Fragment {
         }
         let added = with.atoms.iter().map(|atom| atom.shifted(0, range.start));
         drop(self.atoms.splice(within, added));
-        self.text.replace_range(range, &with.text);
+        // Not `replace_range`, which goes byte by byte.
+        drop(self.text.drain(range.clone()));
+        self.text.insert_str(range.start, &with.text);
         removed
     }
 

@@ -25,7 +25,7 @@ const LONGEST_SIGN: usize = 64;
 /// What is shown for a grapheme that is too long or takes no column.
 const REPLACEMENT: &str = "\u{fffd}";
 
-/// Bytes from one checkpoint to the next, at least.
+/// Bytes from one checkpoint to the next: few to lay out again, and few checkpoints.
 const APART: usize = 4 << 10;
 
 /// What a window shows.
@@ -130,13 +130,15 @@ pub(super) struct Layout {
     height: usize,
     /// An offset on the first row that is shown.
     top: usize,
-    /// In order, [`APART`] from each other, and only where a line is that long.
+    /// In order, and only where a line goes over several rows.
     checkpoints: Vec<Checkpoint>,
+    /// Bytes from one checkpoint to the next, at least.
+    pub(super) apart: usize,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { width: 80, height: 24, top: 0, checkpoints: Vec::new() }
+        Self { width: 80, height: 24, top: 0, checkpoints: Vec::new(), apart: APART }
     }
 }
 
@@ -162,7 +164,7 @@ impl Layout {
         if let Ending::Soft(decided) = span.ending {
             let at = self.checkpoints.partition_point(|checkpoint| checkpoint.start <= span.end);
             let before = at.checked_sub(1).and_then(|at| self.checkpoints.get(at));
-            if span.end - before.map_or(0, |before| before.start) >= APART {
+            if span.end - before.map_or(0, |before| before.start) >= self.apart {
                 self.checkpoints.insert(at, Checkpoint { start: span.end, decided });
             }
         }
@@ -342,7 +344,10 @@ fn columns(sign: &str, column: usize, width: usize) -> usize {
     if sign == "\t" {
         return (TAB - column % TAB).min(width.saturating_sub(column));
     }
-    if sign.len() > LONGEST_SIGN { 1 } else { sign.width().max(1) }
+    match sign.len() {
+        2..=LONGEST_SIGN => sign.width().max(1),
+        _ => 1,
+    }
 }
 
 /// Lays out the row that starts at an offset.

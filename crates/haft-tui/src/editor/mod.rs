@@ -63,7 +63,7 @@ pub enum Edit {
     /// Types a line feed.
     Newline,
     /// Inserts a paste. Of more than [`PASTE_LINES`] lines or [`PASTE_CHARACTERS`] characters it
-    /// becomes an atom. While searching, it goes to the query.
+    /// becomes an atom. While searching, its first line goes to the query.
     Paste(String),
     /// Inserts an attachment, shown as `[label]`. The number is the caller's and is given back.
     Attach(u64, String),

@@ -38,20 +38,25 @@ fn is_hidden(c: char) -> bool {
 /// CR, CR LF, U+2028 and U+2029 become `\n` and do not count as removed.
 pub(super) fn clean(text: &str) -> (String, usize) {
     let (mut clean, mut removed) = (String::with_capacity(text.len()), 0);
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        match c {
-            '\n' | '\t' => clean.push(c),
-            '\r' => {
-                let _ = characters.next_if_eq(&'\n');
-                clean.push('\n');
-            }
-            '\u{2028}' | '\u{2029}' => clean.push('\n'),
-            c if is_hidden(c) => removed += 1,
-            c => clean.push(c),
+    let mut rest = text;
+    while let Some(at) = rest.find(is_changed) {
+        let (before, from) = rest.split_at(at);
+        clean.push_str(before);
+        let mut characters = from.chars();
+        match characters.next() {
+            Some('\r') if characters.as_str().starts_with('\n') => {}
+            Some('\r' | '\u{2028}' | '\u{2029}') => clean.push('\n'),
+            _ => removed += 1,
         }
+        rest = characters.as_str();
     }
+    clean.push_str(rest);
     (clean, removed)
+}
+
+/// Whether a character does not stay as it is.
+fn is_changed(c: char) -> bool {
+    c != '\n' && c != '\t' && is_hidden(c)
 }
 
 /// A clean paste as it is put into the text: as it is, or as a marker with a number.

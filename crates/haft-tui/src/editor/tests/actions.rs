@@ -226,7 +226,7 @@ fn undo_has_a_bound_and_the_text_has_one() {
     assert!(refused.to_string().contains("16 MiB"));
     assert_eq!(editor.text().len(), MOST_TEXT);
     // Whatever it weighs, the last change can be taken back.
-    for _ in 0..10 {
+    for _ in 0..5 {
         after(&mut editor, [Edit::Clear, Edit::Undo, Edit::DeleteBack, insert("y")]);
     }
     after(&mut editor, [Edit::Clear, Edit::Undo]);

@@ -267,8 +267,6 @@ fn is_at_hand(editor: &Editor, wanted: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn actions_do_what_the_model_does(edits in vec(modelled(), 0..40)) {
         let mut editor = editor("|");
@@ -286,6 +284,7 @@ proptest! {
         edits in vec(any_edit(), 0..30), width in 0_u16..12, height in 0_u16..6,
     ) {
         let mut editor = with_history(&["one", "two words\nand more", "e\u{301}\u{65e5}"]);
+        editor.layout.apart = 4;
         for edit in edits {
             apply(&mut editor, edit);
             check(&mut editor, width, height)?;
