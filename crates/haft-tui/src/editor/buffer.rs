@@ -2,8 +2,8 @@
 //!
 //! An atom is a range of the text that is deleted as one, such as the marker of a long paste.
 //!
-//! **Invariant:** atoms are in order, do not overlap, and none is empty. A splice cuts no atom. Text
-//! on both sides of an atom never joins with it to one grapheme.
+//! **Invariant:** atoms are in order, do not overlap, and none is empty. A splice cuts no atom.
+//! Text on both sides of an atom never joins with it to one grapheme.
 //!
 //! **Does not know:** cursors, undo, widths.
 

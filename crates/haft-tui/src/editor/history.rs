@@ -1,7 +1,7 @@
 //! Texts that were submitted earlier, and the search in them.
 //!
-//! **Invariant:** at most [`MOST_TEXTS`] texts of at most [`MOST_BYTES`] together; none is blank, none
-//! equals its neighbour, none holds a hidden character.
+//! **Invariant:** at most [`MOST_TEXTS`] texts of at most [`MOST_BYTES`] together; none is blank,
+//! none equals its neighbour, none holds a hidden character.
 //!
 //! **Does not know:** where texts are stored, and what is typed at the moment.
 

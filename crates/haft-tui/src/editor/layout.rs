@@ -1,8 +1,8 @@
 //! Rows of a text at a width, and the window of them that is shown.
 //!
-//! A row breaks before a word that does not fit, and within a word that is wider than a row. A break
-//! is also possible beside signs of two columns, since scripts with those have no blanks, and beside
-//! atoms. One blank that does not fit stays at the end of its row without being shown.
+//! A row breaks before a word that does not fit, and within a word that is wider than a row. A
+//! break is also possible beside signs of two columns, since scripts with those have no blanks, and
+//! beside atoms. One blank that does not fit stays at the end of its row without being shown.
 //!
 //! **Invariant:** rows joined are the text. A row is at most as wide as asked, unless it holds a
 //! single grapheme that is wider. The first row of the window starts a row. Of a text of any length

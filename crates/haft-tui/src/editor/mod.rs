@@ -10,8 +10,8 @@
 //! [`Edit::KillToBlank`] they are what stands between white space. An atom is a word of its own.
 //! Words and kills go over line ends. A line is what stands between line feeds, not a row.
 //!
-//! **Invariant:** the cursor is at a border of graphemes, within the text, and inside of no atom. The
-//! text and what stands behind its atoms weigh at most [`MOST_TEXT`]. The text holds no control
+//! **Invariant:** the cursor is at a border of graphemes, within the text, and inside of no atom.
+//! The text and what stands behind its atoms weigh at most [`MOST_TEXT`]. The text holds no control
 //! character but line feeds and tabs, and no hidden character. Walking the history, searching it,
 //! opening a paste and undo lose nothing that was typed.
 //!
@@ -84,7 +84,8 @@ pub enum Edit {
     KillToLineStart,
     /// Kills to the end of the line, or the line feed there (Ctrl-K).
     KillToLineEnd,
-    /// Inserts the text that was killed last (Ctrl-Y). Kills that directly follow each other are one.
+    /// Inserts the text that was killed last (Ctrl-Y). Kills that directly follow each other are
+    /// one.
     Yank,
     /// Directly after a yank, puts the kill before it in its place (Alt-Y).
     YankPop,
@@ -177,8 +178,8 @@ pub struct Submission {
     pub text: String,
     /// Where the label of each attachment is in the text, in bytes, and its number. In order.
     pub attachments: Vec<(Range<usize>, u64)>,
-    /// Drafts that earlier texts took the place of and that were not given back. They are the newest
-    /// kills now: a yank brings the last one.
+    /// Drafts that earlier texts took the place of and that were not given back. They are the
+    /// newest kills now: a yank brings the last one.
     pub drafts: usize,
 }
 
@@ -262,9 +263,9 @@ impl Editor {
 
     /// What to show in a window of so many columns and rows, the cursor among them.
     ///
-    /// The window moves as little as it can. Moves by rows go by the last width, 80 before the first
-    /// call. A width or height of 0 counts as 1. At the end of a full row the cursor is at the column
-    /// `width`, so the caller keeps one more column free.
+    /// The window moves as little as it can. Moves by rows go by the last width, 80 before the
+    /// first call. A width or height of 0 counts as 1. At the end of a full row the cursor is at
+    /// the column `width`, so the caller keeps one more column free.
     pub fn view(&mut self, width: u16, height: u16) -> View {
         self.layout.view(&self.text, self.cursor, width.into(), height.into())
     }

@@ -4,8 +4,8 @@
 //! keeps the draft. With the first change of the shown text the walk is over, and the draft is an
 //! undo away.
 //!
-//! **Invariant:** while there is a walk, the last change gives the draft back, and the text shown is
-//! that of the history. A search that is cancelled leaves text and cursor as they were.
+//! **Invariant:** while there is a walk, the last change gives the draft back, and the text shown
+//! is that of the history. A search that is cancelled leaves text and cursor as they were.
 //!
 //! **Does not know:** how a text got into the history.
 
