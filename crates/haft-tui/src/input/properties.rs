@@ -1,0 +1,1 @@
+//! Properties of the parser for any input.
