@@ -6,45 +6,48 @@
 //!
 //! # States
 //!
-//! Ground, then ESC, then one of: SS3 (`ESC O`), a control sequence (`ESC [`), a control string
-//! (`ESC ]`, `P`, `_`, `^`, `X`), or a key with Alt. A string ends with BEL or with `ESC \`.
-//! `CSI 200 ~` opens a paste, which only `CSI 201 ~` ends. Bytes from ESC on are held until the
-//! sequence is complete.
+//! Behind ESC comes one of these: SS3 (`O`), a control sequence (`[`), a control string (`]`, `P`,
+//! `_`, `^`, `X`), or a key with Alt. A string ends with BEL or with `ESC \`. `CSI 200 ~` opens a
+//! paste, which only `CSI 201 ~` ends. The bytes of a sequence are held from its ESC on.
 //!
 //! # Time
 //!
-//! A first timeout ([`SHORT`]) tells that a pause came inside a sequence. What is held is then
-//! either *sure* or not. It is sure if no person can have typed it: bytes behind the introducer
-//! came without a pause. Sure bytes are never keys. All else may be keys: Escape, or Alt with the
-//! introducer.
+//! The first timeout, after [`SHORT`], tells that a pause came inside a sequence. Its head is then
+//! sure or not. It is sure if bytes behind the introducer came before the pause: a person does not
+//! type that fast. Bytes of a sure head are never keys. Another head may be keys: Escape, or Alt
+//! with the introducer.
 //!
-//! After a pause only known answers may go on (`known.rs`), and behind sure bytes also keys, sure
-//! strings of unknown form, and pieces of several characters. The first byte that does not fit
-//! ends the sequence. What was held and may be keys comes out as keys, then the byte is read anew.
-//! A second timeout ([`LONG`]) gives the held bytes as keys too. The second wait happens if bytes
-//! are sure, if answers are expected, or if more than an introducer fits a known answer. After it,
-//! the parser still remembers what it gave. If the next bytes complete the answer, they are an
-//! answer. The byte that ends an answer never does so alone.
+//! After a pause only known answers go on (`known.rs`). Behind a sure head these go on as well:
+//! the rest of a key, a string of unknown form, a piece of several characters that ends a sequence.
+//! The first byte that does not fit ends the sequence. Then the held bytes that may be keys come
+//! out as keys, and the byte is read anew.
+//!
+//! The second timeout, [`LONG`] after the last byte, gives such held bytes as keys too. There is no
+//! second wait for a head that is not sure, unless answers are expected or more than its introducer
+//! fits an answer. The sequence stays open behind what was given, without any limit of time:
+//! - If the next bytes complete the answer, they are an answer. Its last byte alone is a key.
+//! - A string of free text or of unknown form goes on only by a piece that has its end.
 //!
 //! # Choices
 //!
-//! - `ESC ESC [ A` is Alt+Up, as rxvt writes it. Before an answer, the first ESC is Escape. Any
-//!   other `ESC ESC` is Escape twice: Alt+Escape is no key that people use, repeated Escape is.
-//! - A C0 control other than BEL ends a sequence or a string unfinished, and it is a key. So does
-//!   DEL. ESC ends them too and begins anew, unless `\` follows in a string.
-//! - An unfinished sequence gives nothing if it is sure, else the keys that it may be.
-//! - Bytes that are not UTF-8 become one U+FFFD for each maximal part (Unicode 3.9). C1 controls
-//!   are not read: as single bytes they are not UTF-8, as characters they become U+FFFD.
-//! - A character whose bytes are split by a pause waits for its rest without a limit.
+//! - `ESC ESC [ A` is Alt+Up, as rxvt writes it. Before an answer the first ESC is Escape. Any
+//!   other `ESC ESC` is Escape twice: a held Escape repeats, and nobody uses Alt+Escape.
+//! - A C0 control other than BEL, or DEL, ends a sequence unfinished, and it is a key. ESC ends it
+//!   as well and begins anew, unless `\` follows in a string.
+//! - An unfinished sequence gives nothing if its head is sure, else the keys that it may be.
+//! - Each maximal part of a broken character is one U+FFFD (Unicode 3.9). C1 controls are not
+//!   read: as bytes they are not UTF-8, and as characters they become U+FFFD.
+//! - A character that a pause splits waits for its rest without a limit.
 //!
 //! # What bytes cannot decide
 //!
-//! - ESC, and ESC with an introducer, are keys after the wait. If it was an answer, its head was
-//!   given as one key. The rest still types nothing if it comes in one piece.
-//! - A key's sequence that pauses behind ESC or its introducer comes out as what it spells.
-//! - Keys that a person types within [`SHORT`] of Escape or Alt+`[` join them.
-//! - If the rest of an answer was lost, one key that fits its place waits for [`LONG`] before it
-//!   comes out. Several that fit and arrive in one read are lost.
+//! - The head of an answer, if it is ESC with or without an introducer and the rest comes later
+//!   than the wait, is a key. Its rest types nothing if it comes in one piece.
+//! - So is the ESC of a string's end, if `\` comes later than the wait.
+//! - A key or a report of focus with a pause behind ESC or its introducer is what its bytes spell.
+//! - Keys that come within [`SHORT`] of Escape or Alt+`[` may read as a sequence.
+//! - If the rest of an answer was lost, a key that fits its place waits for [`LONG`]. Several that
+//!   fit it and come in one read are lost.
 
 use super::known::{Known, known};
 use super::params::Params;

@@ -381,31 +381,26 @@ fn pastes() {
 
 #[test]
 fn a_long_paste_comes_in_one_piece_and_has_a_bound() {
-    let long = "äbc\n".repeat(2 << 20);
-    for size in [10_000_000, paste::LONGEST - 1, paste::LONGEST, paste::LONGEST + 1] {
-        let mut bytes = b"\x1b[200~".to_vec();
-        bytes.extend(long.repeat(2).as_bytes().iter().take(size));
-        bytes.extend(b"\x1b[201~");
-        let mut driver = Driver::default();
-        bytes.chunks(65_537).for_each(|chunk| driver.feed(chunk));
-        let [Input::Paste(paste)] = driver.out.as_slice() else { panic!("{}", driver.out.len()) };
-        let whole = paste.text.len() as u64 + paste.dropped;
-        assert!(whole.abs_diff(size as u64) <= 2 && paste.text.len() <= paste::LONGEST + 2);
-        assert_eq!(paste.dropped > 0, size > paste::LONGEST);
-        assert!(long.repeat(2).starts_with(paste.text.trim_end_matches('\u{fffd}')));
-    }
+    let mut bytes = b"\x1b[200~".to_vec();
+    bytes.extend("äb\n".repeat(2_500_000).bytes());
+    bytes.extend(b"\x1b[201~");
+    let mut driver = Driver::default();
+    bytes.chunks(65_537).for_each(|chunk| driver.feed(chunk));
+    let [Input::Paste(paste)] = driver.out.as_slice() else { panic!("{}", driver.out.len()) };
+    assert_eq!((paste.text.len(), paste.dropped), (10_000_000, 0));
+    assert!(paste.text.ends_with("b\näb\n"));
     // A character that the bound cuts is dropped, not replaced.
     let mut bytes = b"\x1b[200~".to_vec();
     bytes.extend("a".repeat(paste::LONGEST - 1).bytes());
-    bytes.extend("ä\x1b[201~".bytes());
+    bytes.extend("äbc\x1b[201~".bytes());
     let mut driver = Driver::default();
     driver.feed(&bytes);
     let [Input::Paste(paste)] = driver.out.as_slice() else { panic!("{}", driver.out.len()) };
-    assert_eq!((paste.text.len(), paste.dropped), (paste::LONGEST - 1, 2));
+    assert_eq!((paste.text.len(), paste.dropped), (paste::LONGEST - 1, 4));
     // Steps for one byte each, and marks that begin again and again.
     let mut driver = Driver::default();
     driver.feed(b"\x1b[200~");
-    (0..1_000_000).for_each(|_| driver.feed(b"\x1b[20"));
+    (0..100_000).for_each(|_| driver.feed(b"\x1b[20"));
     driver.feed(b"\x1b[201~");
     assert_eq!(driver.out.len(), 1);
 }
