@@ -382,7 +382,6 @@ impl Parser {
         if !given {
             self.open();
             if lone {
-                self.head = Head::Lone;
                 self.release(out);
             }
         }

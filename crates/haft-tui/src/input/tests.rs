@@ -496,6 +496,10 @@ fn strings_that_never_end_give_the_keys_typed_behind_them() {
                 [escape(), typed("x")].concat()
             );
         }
+        let dead = [("\x1bP>|xte", 100), ("\x1b", 100), ("x", 0)];
+        assert_eq!(read(&dead), [escape(), typed("x")].concat());
+        let joined = [("\x1b]\x1b", 100), ("x", 0)];
+        assert_eq!(read(&joined), [char(']', ALT), escape(), typed("x")].concat());
         let endless = "\x1b]0;".to_owned() + &"x".repeat(100_000);
         assert_eq!(read(&[(&endless, 2000), ("y", 0)]), typed("y"));
     }
@@ -533,6 +537,17 @@ fn answers_in_pieces_type_nothing() {
     let pieces =
         [("\x1b", 60), ("]11;rgb:1a1a", 900), ("/1b1b/1c1c", 900), ("\x1b", 900), ("\\", 0)];
     assert_eq!(paused(false, &pieces).len(), 2);
+    let pieces = [("\x1b]11;rgb:1a", 5000), ("1a/1b", 5000), ("1b/1c1c\x07", 0)];
+    assert_eq!(paused(false, &pieces).len(), 1);
+    let pieces = [("\x1b]\x1b", 900), ("[?6c", 0)];
+    let answer = vec![Input::Answer(Answer::DeviceAttributes(vec![6]))];
+    assert_eq!(paused(true, &pieces), [char(']', ALT), answer].concat());
+    // What ends an answer is a key if all before it was given as keys.
+    for (end, keys) in [("\x07", char('g', CTRL)), ("\x1b\\", char('\\', ALT))] {
+        let pieces = [("\x1b", 60), ("]11;rgb:1/2/3", 2000), (end, 0)];
+        let given = [vec![escape()], typed("]11;rgb:1/2/3"), keys].concat();
+        assert_eq!(paused(false, &pieces), given);
+    }
     // An answer that has no known form, with the long pause inside.
     assert_eq!(paused(false, &[("\x1b]lTi", 900), ("tle", 900), ("\x1b\\", 0)]).len(), 1);
     assert_eq!(paused(false, &[("\x1b]lTi", 5000), ("tle\x1b\\", 0)]).len(), 1);
