@@ -11,8 +11,8 @@
 //! # Sources
 //!
 //! - ECMA-48, 5th edition (1991): the forms of control sequences and control strings.
-//! - `XTerm` Control Sequences, patch #390: function keys, `modifyOtherKeys`, focus, bracketed paste,
-//!   answers.
+//! - `XTerm` Control Sequences, patch #390: function keys, `modifyOtherKeys`, focus, bracketed
+//!   paste, answers.
 //! - The keyboard protocol of Kitty, <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>: `CSI u`,
 //!   numbers of functional keys, kinds of events, the mapping of Ctrl to C0 controls.
 //! - DEC STD 070 and the VT510 manual: DA1, DA2, DECRPM, CPR.

@@ -163,7 +163,10 @@ fn garbage() -> impl Strategy<Value = (Vec<u8>, Option<String>)> {
 proptest! {
     #[test]
     fn any_split_of_a_stream_gives_the_same(
-        tokens in vec(prop_oneof![3 => whole_key(), 1 => answer(), 1 => paste(), 1 => focus()], 0..30),
+        tokens in vec(
+            prop_oneof![3 => whole_key(), 1 => answer(), 1 => paste(), 1 => focus()],
+            0..30,
+        ),
         cuts in vec(any::<Index>(), 0..40),
     ) {
         let bytes: Vec<u8> = tokens.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
@@ -199,7 +202,8 @@ proptest! {
     ) {
         let bytes: Vec<u8> = parts.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
         let text: String = parts.into_iter().filter_map(|(_, text)| text).collect();
-        let typed: String = read(&cut(&bytes, &cuts, 0)).into_iter().filter_map(|input| match input {
+        let inputs = read(&cut(&bytes, &cuts, 0));
+        let typed: String = inputs.into_iter().filter_map(|input| match input {
             Input::Key(Key { code: KeyCode::Char(c), modifiers: Modifiers::NONE, .. }) => Some(c),
             _ => None,
         }).collect();

@@ -147,6 +147,11 @@ fn function_keys() {
             assert_eq!(read(bytes.as_bytes()), key(code, modifiers), "{bytes:?}");
         }
     }
+}
+
+#[test]
+fn keys_with_numbers() {
+    use KeyCode::*;
     let numbers = [
         (1, Home),
         (2, Insert),
@@ -180,6 +185,11 @@ fn function_keys() {
             assert_eq!(read(bytes.as_bytes()), key(code, modifiers), "{bytes:?}");
         }
     }
+}
+
+#[test]
+fn keys_of_rxvt_linux_and_the_keypad() {
+    use KeyCode::*;
     table(vec![
         ("\u{1b}[a", key(Up, SHIFT)),
         ("\u{1b}[d", key(Left, SHIFT)),
@@ -199,7 +209,7 @@ fn function_keys() {
 }
 
 #[test]
-fn keys_of_xterm_and_kitty() {
+fn characters_of_xterm_and_kitty() {
     use KeyCode::*;
     table(vec![
         ("\u{1b}[27;5;13~", key(Enter, CTRL)),
@@ -228,6 +238,13 @@ fn keys_of_xterm_and_kitty() {
         ("\u{1b}[97;3;97u", char('a', ALT)),
         ("\u{1b}[97;17u", char('a', Modifiers::SUPER)),
         ("\u{1b}[97;33u", char('a', ALT)),
+    ]);
+}
+
+#[test]
+fn functional_keys_of_kitty() {
+    use KeyCode::*;
+    table(vec![
         ("\u{1b}[27u", key(Escape, Modifiers::NONE)),
         ("\u{1b}[13;2u", key(Enter, SHIFT)),
         ("\u{1b}[106;5u", char('j', CTRL)),
