@@ -1,0 +1,252 @@
+//! The rows of the live region, and the list of completions in it.
+
+use haft_types::Part;
+
+use super::{App, BEAT, Effect, LISTED, List, Look, RowBuilder};
+use crate::{
+    editor::{Edit, PieceKind, Token},
+    screen::Row,
+};
+
+/// Rows of the editor that are shown at most.
+const EDITED: u16 = 8;
+/// Messages that wait which are shown.
+const WAITING: usize = 3;
+/// How the sign of life moves.
+const BEATS: [&str; 4] = ["\u{b7}", "\u{2022}", "\u{25cf}", "\u{2022}"];
+
+impl App {
+    /// The rows of the live region, for so many columns and rows.
+    pub fn rows(&mut self, width: u16, height: u16, now: u64) -> Vec<Row> {
+        let mut rows = Vec::new();
+        self.activity_row(width, now, &mut rows);
+        self.queue_rows(width, &mut rows);
+        self.dialog_rows(width, now, &mut rows);
+        self.editor_rows(width, height, &mut rows);
+        self.list_rows(width, &mut rows);
+        rows.push(self.status_row(width));
+        rows
+    }
+
+    fn row(&self, width: u16) -> RowBuilder {
+        RowBuilder::new(width, self.color)
+    }
+
+    fn activity_row(&self, width: u16, now: u64, rows: &mut Vec<Row>) {
+        let Some(text) = self.activity.text(now, usize::from(width).saturating_sub(2)) else {
+            return;
+        };
+        let beat = usize::try_from(now / BEAT).unwrap_or_default() % BEATS.len();
+        let sign = BEATS.get(beat).copied().unwrap_or_default();
+        let row = self.row(width).with(Look::ACCENT, sign).with(Look::DIM, " ");
+        rows.push(row.with(Look::DIM, &text).build());
+    }
+
+    fn queue_rows(&self, width: u16, rows: &mut Vec<Row>) {
+        for queued in self.queue.iter().take(WAITING) {
+            let words = queued.parts.iter().find_map(|part| match part {
+                Part::Text { text } => Some(text.as_str()),
+                _ => None,
+            });
+            let row = self.row(width).with(Look::DIM, "  waits: ");
+            rows.push(row.with(Look::DIM, words.unwrap_or_default()).build());
+        }
+        if let Some(more) = self.queue.len().checked_sub(WAITING).filter(|more| *more > 0) {
+            rows.push(self.row(width).with(Look::DIM, &format!("  and {more} more")).build());
+        }
+    }
+
+    fn dialog_rows(&self, width: u16, now: u64, rows: &mut Vec<Row>) {
+        let Some(dialog) = self.dialogs.front() else { return };
+        let is_armed = self.is_armed(now);
+        let look = if is_armed { Look::ACCENT } else { Look::DIM };
+        for choice in &dialog.options {
+            let row = self.row(width).with(look, &format!("  {}", choice.key));
+            rows.push(row.with(Look::PLAIN, "  ").with(Look::PLAIN, &choice.label).build());
+        }
+        let more = self.dialogs.len() - 1;
+        let mut row = self.row(width).with(Look::DIM, "  ");
+        row.push(Look::DIM, match (dialog.options.is_empty(), dialog.says_why) {
+            (true, _) => "answered",
+            (_, true) => "say why not, then enter; tab goes back",
+            _ => "tab: no, because ...  ? all of it  w why it is asked",
+        });
+        if more > 0 {
+            row.push(Look::WARNING, &format!("  {more} more behind it"));
+        }
+        rows.push(row.build());
+    }
+
+    fn editor_rows(&mut self, width: u16, height: u16, rows: &mut Vec<Row>) {
+        let room = width.saturating_sub(3).max(1);
+        let view = self.editor.view(room, EDITED.min(height / 3).max(1));
+        let search = self.editor.search().map(|search| (search.query.to_owned(), search.range));
+        if let Some((query, _)) = &search {
+            let row = self.row(width).with(Look::ACCENT, "search: ");
+            rows.push(row.with(Look::PLAIN, query).build());
+        }
+        for (index, laid) in view.rows.iter().enumerate() {
+            let is_first = index == 0 && !view.more_above;
+            let mut row = self.row(width).with(Look::ACCENT, if is_first { "> " } else { "  " });
+            let cursor = (index == view.row).then_some(view.column);
+            self.laid(laid, cursor, &mut row);
+            rows.push(row.build());
+        }
+    }
+
+    /// A row of the editor, with the cursor in its column.
+    fn laid(&self, laid: &crate::editor::Row, cursor: Option<usize>, row: &mut RowBuilder) {
+        let empty = self.editor.is_empty() && self.editor.search().is_none();
+        let mut is_drawn = cursor.is_none();
+        for piece in &laid.pieces {
+            let look = match piece.kind {
+                PieceKind::Text | PieceKind::Tab => Look::PLAIN,
+                PieceKind::Replaced => Look::BAD,
+                PieceKind::Paste | PieceKind::Attachment(_) => Look::ACCENT,
+            };
+            let text: &str = &piece.text;
+            match cursor.filter(|_| !is_drawn).and_then(|column| column.checked_sub(piece.column)) {
+                Some(offset) => {
+                    let (before, at, behind) = around(text, offset);
+                    row.push(look, before);
+                    if !at.is_empty() {
+                        row.push(Look::REVERSED, at);
+                        is_drawn = true;
+                    }
+                    row.push(look, behind);
+                }
+                None => row.push(look, text),
+            }
+        }
+        if !is_drawn {
+            row.push(Look::REVERSED, " ");
+        }
+        if empty {
+            row.push(Look::DIM, self.placeholder());
+        }
+    }
+
+    fn placeholder(&self) -> &'static str {
+        match (self.dialogs.front().is_some(), self.is_busy) {
+            (true, _) => "",
+            (_, true) => "what haft should know now",
+            _ => "a message; / for commands, @ for files",
+        }
+    }
+
+    fn list_rows(&self, width: u16, rows: &mut Vec<Row>) {
+        let Some(list) = &self.list else { return };
+        let first = list.selected.saturating_sub(LISTED - 1);
+        for (index, (text, about)) in list.rows.iter().enumerate().skip(first).take(LISTED) {
+            let look = if index == list.selected { Look::REVERSED } else { Look::PLAIN };
+            let row = self.row(width).with(Look::PLAIN, "  ").with(look, text);
+            rows.push(row.with(Look::DIM, "  ").with(Look::DIM, about).build());
+        }
+    }
+
+    fn status_row(&self, width: u16) -> Row {
+        let mut row = self.row(width);
+        if !self.hint.is_empty() {
+            return row.with(Look::WARNING, &self.hint).build();
+        }
+        let edits = if self.edits { " (edits allowed)" } else { "" };
+        let mode = format!("mode {}{edits}", self.mode);
+        let folder = match &*self.facts.branch {
+            "" => self.facts.folder.clone(),
+            branch => format!("{} ({branch})", self.facts.folder),
+        };
+        let parts = [&*folder, &*self.facts.model, &*mode, &*self.facts.sandbox];
+        let mut parts = parts.into_iter().filter(|part| !part.is_empty());
+        row.push(Look::DIM, parts.next().unwrap_or_default());
+        for part in parts {
+            row.push(Look::DIM, " \u{b7} ");
+            row.push(Look::DIM, part);
+        }
+        row.build()
+    }
+
+    /// Makes or drops the list of completions after a change, and asks for files.
+    pub(super) fn with_list(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
+        let Some((sign, Token { before, .. })) = self.token() else {
+            self.list = None;
+            return effects;
+        };
+        let prefix = format!("{sign}{before}");
+        if self.list.as_ref().is_some_and(|list| list.prefix == prefix) {
+            return effects;
+        }
+        if let Some(name) = prefix.strip_prefix('/') {
+            let matching = self.commands.iter().filter(|row| row.name.starts_with(name));
+            let rows = matching.map(|row| {
+                let text = format!("/{} {}", row.name, row.arguments);
+                (text.trim_end().to_owned(), row.summary.clone())
+            });
+            let rows: Vec<_> = rows.collect();
+            self.list = (!rows.is_empty()).then_some(List { rows, selected: 0, prefix });
+        } else {
+            // Until the files come, what was found for less stays.
+            let rows = self.list.take().filter(|list| list.prefix.starts_with('@'));
+            let rows = rows.map(|list| list.rows).unwrap_or_default();
+            effects.push(Effect::Files(before));
+            self.list = Some(List { rows, selected: 0, prefix });
+        }
+        effects
+    }
+
+    /// The word at the cursor that can be completed.
+    fn token(&self) -> Option<(char, Token)> {
+        if self.editor.search().is_some() || self.editor.is_walking() {
+            return None;
+        }
+        let command = self.editor.command_prefix().map(|token| ('/', token));
+        command.or_else(|| self.editor.token_at_cursor().map(|token| ('@', token)))
+    }
+
+    /// Files and folders that match what was asked for.
+    pub fn offer(&mut self, asked: &str, names: Vec<String>) {
+        let Some(list) = &mut self.list else { return };
+        if list.prefix.strip_prefix('@') == Some(asked) {
+            list.rows = names.into_iter().map(|name| (name, String::new())).collect();
+            list.selected = 0;
+        }
+    }
+
+    /// Whether Enter takes a completion instead of sending what is typed.
+    pub(super) fn completes(&self) -> bool {
+        let Some(list) = &self.list else { return false };
+        let Some((text, _)) = list.rows.get(list.selected) else { return false };
+        let whole = text.split(' ').next().unwrap_or_default();
+        whole != list.prefix
+    }
+
+    /// Puts the selected completion in the place of what stands at the cursor.
+    pub(super) fn complete(&mut self) -> Vec<Effect> {
+        let (Some(list), Some((_, token))) = (self.list.take(), self.token()) else { return Vec::new() };
+        let Some((text, _)) = list.rows.get(list.selected) else { return Vec::new() };
+        let insert = match list.prefix.starts_with('/') {
+            true => format!("{} ", text.split(' ').next().unwrap_or_default()),
+            false if text.contains(' ') => format!("@\"{text}\" "),
+            // What is in a folder can be named next.
+            false if text.ends_with('/') => format!("@{text}"),
+            false => format!("@{text} "),
+        };
+        self.edit(Edit::Replace(token.range, insert));
+        Vec::new()
+    }
+}
+
+/// A text before, at and behind a column of it.
+fn around(text: &str, column: usize) -> (&str, &str, &str) {
+    use unicode_segmentation::UnicodeSegmentation as _;
+    use unicode_width::UnicodeWidthStr as _;
+    let mut at = 0;
+    for (start, sign) in text.grapheme_indices(true) {
+        if at >= column {
+            let (before, rest) = text.split_at(start);
+            let (sign, behind) = rest.split_at(sign.len());
+            return (before, sign, behind);
+        }
+        at += sign.width();
+    }
+    (text, "", "")
+}

@@ -1,0 +1,461 @@
+//! The terminal interface as a state: keys and events come in, effects and rows come out.
+//!
+//! **Invariant:** it reads no clock and does no IO: each call says the moment, in milliseconds from
+//! any start. A key answers a question only if it was pressed after the question stood for
+//! [`QUIET`] without any key. A paste never answers. What was typed is never lost.
+//!
+//! **Does not know:** tools, sessions, files. Finished lines are written by who runs it.
+
+pub mod keymap;
+mod live;
+mod row;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use haft_types::{Body, Choice, Event, Mode, Question, QuestionId, Queued, Reply};
+
+use self::keymap::Does;
+use crate::{
+    activity::Activity,
+    editor::{Edit, Editor, History},
+    input::{Input, Key, KeyCode, KeyKind, Modifiers, Paste},
+};
+
+pub use self::row::{Look, RowBuilder};
+
+/// How long a question stands without any key before a key answers it, in milliseconds.
+pub const QUIET: u64 = 300;
+/// How long a second Ctrl-C counts as the same wish, in milliseconds.
+const TWICE: u64 = 1_000;
+/// How often the sign of life moves, in milliseconds.
+const BEAT: u64 = 120;
+/// Rows of a list that are shown.
+const LISTED: usize = 6;
+
+/// What the terminal interface wants to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// A line was sent: a message, or a command that begins with `/` or `!`.
+    Send {
+        /// What was typed, with pastes.
+        text: String,
+        /// Whether it is a turn of its own, after this one.
+        later: bool,
+    },
+    /// What runs is to be stopped.
+    Interrupt,
+    /// The next mode is wanted.
+    Mode(Mode),
+    /// A question is answered.
+    Reply(QuestionId, Reply),
+    /// All of the open question is to be written out.
+    ShowAll,
+    /// It is to be written why the open question is asked.
+    Explain(QuestionId),
+    /// Names of files and folders that match a text are wanted, see [`App::offer`].
+    Files(String),
+    /// The text is to be edited in the person's editor, see [`App::edited`].
+    EditOutside(String),
+    /// The program is to be suspended.
+    Suspend,
+    /// The live region is to be drawn anew.
+    Redraw,
+    /// The program is to be left.
+    Leave,
+    /// A line for the person, which stands for ever.
+    Tell(String),
+}
+
+/// A command that can be typed, for completion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandRow {
+    /// Its name, without the `/`.
+    pub name: String,
+    /// What may follow; empty for nothing.
+    pub arguments: String,
+    /// What it does, in a few words.
+    pub summary: String,
+}
+
+/// What the status row says of the session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The folder, as it is shown.
+    pub folder: String,
+    /// The branch of its repository; empty for none.
+    pub branch: String,
+    /// The model.
+    pub model: String,
+    /// The level of the sandbox that holds.
+    pub sandbox: String,
+}
+
+/// Completions of what stands at the cursor.
+#[derive(Clone, Debug, Default)]
+struct List {
+    /// What each would insert, with what is shown behind it.
+    rows: Vec<(String, String)>,
+    selected: usize,
+    /// The text at the cursor that they complete.
+    prefix: String,
+}
+
+/// An open question.
+#[derive(Clone, Debug)]
+struct Dialog {
+    question: Question,
+    /// The answers that are offered, once it was put before the person.
+    options: Vec<Choice>,
+    /// Whether letters are text: the reason for a no.
+    says_why: bool,
+}
+
+/// See the module.
+pub struct App {
+    editor: Editor,
+    activity: Activity,
+    facts: Facts,
+    mode: Mode,
+    edits: bool,
+    queue: Vec<Queued>,
+    dialogs: VecDeque<Dialog>,
+    list: Option<List>,
+    commands: Vec<CommandRow>,
+    /// Whether a turn of the main agent runs or is expected.
+    is_busy: bool,
+    /// When a key was pressed last, or a question was put.
+    stirred: u64,
+    /// When Ctrl-C was pressed last with nothing to stop.
+    interrupted: Option<u64>,
+    color: bool,
+    /// A word under the editor, until the next key.
+    hint: String,
+}
+
+impl App {
+    /// An app with what was typed in earlier sessions, the newest last.
+    pub fn new(history: Vec<String>, commands: Vec<CommandRow>, color: bool) -> Self {
+        Self {
+            editor: Editor::new(History::new(history)),
+            activity: Activity::default(),
+            facts: Facts::default(),
+            mode: Mode::default(),
+            edits: false,
+            queue: Vec::new(),
+            dialogs: VecDeque::new(),
+            list: None,
+            commands,
+            is_busy: false,
+            stirred: 0,
+            interrupted: None,
+            color,
+            hint: String::new(),
+        }
+    }
+
+    /// Sets what the status row says.
+    pub fn set_facts(&mut self, facts: Facts) {
+        self.facts = facts;
+    }
+
+    /// Sets the mode that holds.
+    pub const fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
+    /// Whether a turn runs or is expected.
+    pub const fn is_busy(&self) -> bool {
+        self.is_busy
+    }
+
+    /// Says whether a turn is expected, or none came of what was sent.
+    pub const fn expect_turn(&mut self, expected: bool) {
+        self.is_busy = expected;
+    }
+
+    /// The question that is to be answered first.
+    pub fn question(&self) -> Option<&Question> {
+        self.dialogs.front().map(|dialog| &dialog.question)
+    }
+
+    /// The open question was written out with these answers to it: the wait for quiet begins anew.
+    pub fn put(&mut self, options: Vec<Choice>, now: u64) {
+        self.stirred = now;
+        if let Some(dialog) = self.dialogs.front_mut() {
+            dialog.options = options;
+        }
+    }
+
+    /// Takes an event; true where another question is to be written out now, see [`Self::put`].
+    pub fn event(&mut self, event: &Event, now: u64) -> bool {
+        self.activity.event(event, now);
+        let is_main = event.agent.is_main();
+        match &event.body {
+            Body::User { .. } if is_main => self.is_busy = true,
+            Body::TurnEnded { .. } if is_main => self.is_busy = !self.queue.is_empty(),
+            Body::Queue { waiting } if is_main => self.queue.clone_from(waiting),
+            Body::Mode { mode, edits, .. } => (self.mode, self.edits) = (*mode, *edits),
+            Body::Asked { question } => {
+                let dialog =
+                    Dialog { question: question.clone(), options: Vec::new(), says_why: false };
+                self.dialogs.push_back(dialog);
+                return self.dialogs.len() == 1;
+            }
+            Body::Answered { question, .. } => return self.settled(question),
+            _ => {}
+        }
+        false
+    }
+
+    /// A question is answered; true where it was the open one and another follows.
+    fn settled(&mut self, question: &QuestionId) -> bool {
+        let is_first = self.question().is_some_and(|open| open.id == *question);
+        self.dialogs.retain(|dialog| dialog.question.id != *question);
+        is_first && !self.dialogs.is_empty()
+    }
+
+    /// When the rows change by themselves, after this moment; none where nothing moves.
+    pub fn wakes(&self, now: u64) -> Option<u64> {
+        let beat = self.activity.is_shown().then(|| (now / BEAT + 1) * BEAT);
+        let armed = self.stirred + QUIET;
+        let arms = (self.dialogs.front().is_some() && now < armed).then_some(armed);
+        [beat, arms].into_iter().flatten().min()
+    }
+
+    /// Takes what the terminal sent.
+    pub fn input(&mut self, input: Input, now: u64) -> Vec<Effect> {
+        let is_armed = self.is_armed(now);
+        match input {
+            Input::Key(key) if key.kind == KeyKind::Release => Vec::new(),
+            Input::Key(key) => {
+                self.stirred = now;
+                self.hint.clear();
+                let effects = self.key(key, is_armed, now);
+                self.with_list(effects)
+            }
+            Input::Paste(paste) => {
+                self.stirred = now;
+                self.paste(paste);
+                self.with_list(Vec::new())
+            }
+            Input::Focus(_) | Input::Answer(_) => Vec::new(),
+        }
+    }
+
+    /// Whether a key answers the open question at this moment.
+    fn is_armed(&self, now: u64) -> bool {
+        let put = self.dialogs.front().is_some_and(|dialog| !dialog.options.is_empty());
+        put && now >= self.stirred + QUIET
+    }
+
+    fn paste(&mut self, Paste { text, dropped }: Paste) {
+        match self.editor.apply(Edit::Paste(text)) {
+            Ok(applied) if applied.removed > 0 => {
+                self.hint = format!("{} hidden characters were left out", applied.removed);
+            }
+            Ok(_) => {}
+            Err(error) => self.hint = error.to_string(),
+        }
+        if dropped > 0 {
+            self.hint = format!("the paste was too long: {dropped} bytes were left out");
+        }
+    }
+
+    fn edit(&mut self, edit: Edit) {
+        if let Err(error) = self.editor.apply(edit) {
+            self.hint = error.to_string();
+        }
+    }
+
+    fn key(&mut self, key: Key, is_armed: bool, now: u64) -> Vec<Effect> {
+        let key = Key { kind: KeyKind::Press, ..key };
+        if let Some(effects) = self.answer(key, is_armed) {
+            return effects;
+        }
+        match keymap::does(key) {
+            Some(does) => self.does(does, now),
+            None => {
+                let typed = !key.modifiers.intersects(
+                    Modifiers::CTRL.with(Modifiers::ALT).with(Modifiers::SUPER),
+                );
+                if let KeyCode::Char(c) = key.code
+                    && typed
+                {
+                    self.edit(Edit::Insert(c.to_string()));
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// What a key does in an open question; none where it is for the editor.
+    fn answer(&mut self, key: Key, is_armed: bool) -> Option<Vec<Effect>> {
+        let typed = !self.editor.is_empty();
+        let dialog = self.dialogs.front_mut()?;
+        match key.code {
+            KeyCode::Enter if key.modifiers == Modifiers::NONE && typed => {
+                return is_armed.then(|| self.refuse()).or_else(|| Some(Vec::new()));
+            }
+            KeyCode::Tab if key.modifiers == Modifiers::NONE => {
+                dialog.says_why = !dialog.says_why;
+                return Some(Vec::new());
+            }
+            KeyCode::Escape if is_armed && !typed => {
+                let no = no(dialog)?;
+                let mut effects = self.choose(&no, None);
+                effects.push(Effect::Interrupt);
+                return Some(effects);
+            }
+            KeyCode::Char(c) if is_armed && !typed && !dialog.says_why => {
+                if key.modifiers != Modifiers::NONE && key.modifiers != Modifiers::SHIFT {
+                    return None;
+                }
+                let c = c.to_ascii_lowercase();
+                if let Some(choice) = dialog.options.iter().find(|choice| choice.key == c) {
+                    let choice = choice.clone();
+                    return Some(self.choose(&choice, None));
+                }
+                return Some(match c {
+                    '?' => vec![Effect::ShowAll],
+                    'w' if dialog.question.call.is_some() => {
+                        vec![Effect::Explain(dialog.question.id.clone())]
+                    }
+                    _ => Vec::new(),
+                });
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// A no, with what is typed as the reason.
+    fn refuse(&mut self) -> Vec<Effect> {
+        let Some(no) = self.dialogs.front().and_then(no) else { return Vec::new() };
+        let reason = self.editor.take().text;
+        self.choose(&no, Some(reason.trim().to_owned()))
+    }
+
+    fn choose(&mut self, choice: &Choice, text: Option<String>) -> Vec<Effect> {
+        let Some(dialog) = self.dialogs.front_mut() else { return Vec::new() };
+        // From here on no key answers it again; its event takes it away.
+        dialog.options.clear();
+        dialog.says_why = false;
+        let id = dialog.question.id.clone();
+        let because = text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
+        let (label, _) = choice.label.split_once(" (kept in ").unwrap_or((&choice.label, ""));
+        let told = format!("  {}  ({label}{because})", choice.key);
+        let reply = Reply { text, ..Reply::pick(&choice.id) };
+        vec![Effect::Tell(told), Effect::Reply(id, reply)]
+    }
+
+    fn does(&mut self, does: Does, now: u64) -> Vec<Effect> {
+        match does {
+            Does::Submit if self.editor.search().is_some() => self.edit(Edit::SearchAccept),
+            Does::Submit if self.list.is_some() && self.completes() => return self.complete(),
+            Does::Submit if self.ends_in_backslash() => {
+                self.edit(Edit::DeleteBack);
+                self.edit(Edit::Newline);
+            }
+            Does::Submit => return self.submit(false),
+            Does::FollowUp => return self.submit(true),
+            Does::Complete => return self.complete(),
+            Does::Escape => return self.escape(),
+            Does::Interrupt => return self.interrupt(now),
+            Does::Leave if self.editor.is_empty() => return vec![Effect::Leave],
+            Does::Leave => self.edit(Edit::DeleteForward),
+            Does::Suspend => return vec![Effect::Suspend],
+            Does::NextMode => return vec![Effect::Mode(self.next_mode())],
+            Does::Redraw => return vec![Effect::Redraw],
+            Does::EditOutside => return vec![Effect::EditOutside(self.editor.expanded())],
+            Does::Edit(edit) => match (self.list.as_mut(), edit()) {
+                (Some(list), Edit::Up) => list.selected = list.selected.saturating_sub(1),
+                (Some(list), Edit::Down) => {
+                    list.selected = (list.selected + 1).min(list.rows.len().saturating_sub(1));
+                }
+                (_, edit) => self.edit(edit),
+            },
+        }
+        Vec::new()
+    }
+
+    fn ends_in_backslash(&self) -> bool {
+        let text = self.editor.text();
+        self.editor.cursor() == text.len() && text.ends_with('\\')
+    }
+
+    fn submit(&mut self, later: bool) -> Vec<Effect> {
+        if self.editor.text().trim().is_empty() {
+            return Vec::new();
+        }
+        self.list = None;
+        let text = self.editor.take().text;
+        vec![Effect::Send { text, later }]
+    }
+
+    fn escape(&mut self) -> Vec<Effect> {
+        if self.editor.search().is_some() {
+            self.edit(Edit::SearchCancel);
+        } else if self.list.take().is_some() {
+        } else if self.is_busy {
+            return vec![Effect::Interrupt];
+        } else if !self.editor.is_empty() {
+            self.edit(Edit::Clear);
+            self.hint = "cleared: ctrl+_ brings it back".to_owned();
+        }
+        Vec::new()
+    }
+
+    fn interrupt(&mut self, now: u64) -> Vec<Effect> {
+        if self.editor.search().is_some() {
+            self.edit(Edit::SearchCancel);
+            return Vec::new();
+        }
+        if self.is_busy || !self.dialogs.is_empty() {
+            return vec![Effect::Interrupt];
+        }
+        if !self.editor.is_empty() {
+            self.edit(Edit::Clear);
+            self.hint = "cleared: ctrl+_ brings it back".to_owned();
+            return Vec::new();
+        }
+        if self.interrupted.replace(now).is_some_and(|before| now < before + TWICE) {
+            return vec![Effect::Leave];
+        }
+        self.hint = "ctrl+c once more leaves".to_owned();
+        Vec::new()
+    }
+
+    const fn next_mode(&self) -> Mode {
+        match self.mode {
+            Mode::Ask => Mode::AcceptEdits,
+            Mode::AcceptEdits => Mode::Plan,
+            Mode::Plan => Mode::Auto,
+            Mode::Auto | Mode::DontAsk | Mode::Bypass => Mode::Ask,
+        }
+    }
+
+    /// What was written in the person's editor.
+    pub fn edited(&mut self, text: String) {
+        self.edit(Edit::Set(text));
+    }
+
+    /// Puts lines that were not sent before what is typed.
+    pub fn give_back(&mut self, text: &str) {
+        let typed = self.editor.expanded();
+        let joined = if typed.is_empty() { text.to_owned() } else { format!("{text}\n{typed}") };
+        self.edit(Edit::Set(joined));
+    }
+
+    /// What was typed, as it stands.
+    pub fn typed(&self) -> String {
+        self.editor.expanded()
+    }
+}
+
+/// The answer that is taken where nobody answers.
+fn no(dialog: &Dialog) -> Option<Choice> {
+    let id = &dialog.question.if_nobody.option;
+    dialog.options.iter().find(|choice| choice.id == *id).cloned()
+}

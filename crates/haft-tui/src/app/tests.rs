@@ -1,0 +1,150 @@
+use haft_types::{AgentPath, TurnId};
+
+use super::*;
+
+fn app() -> App {
+    let row = |name: &str| CommandRow {
+        name: name.to_owned(),
+        arguments: String::new(),
+        summary: "does it".to_owned(),
+    };
+    App::new(vec!["older".to_owned()], vec![row("mode"), row("model"), row("undo")], false)
+}
+
+fn event(body: Body) -> Event {
+    let agent = AgentPath::default();
+    Event { v: 1, id: None, parent: None, turn: TurnId(1), agent, at: 0, body }
+}
+
+fn press(app: &mut App, keys: &str, now: u64) -> Vec<Effect> {
+    let key = keymap::parse(keys).unwrap();
+    app.input(Input::Key(key), now)
+}
+
+fn typed(app: &mut App, text: &str, now: u64) -> Vec<Effect> {
+    let keys = text.chars().map(|c| Input::Key(Key::new(KeyCode::Char(c))));
+    keys.flat_map(|key| app.input(key, now)).collect()
+}
+
+fn options() -> Vec<Choice> {
+    let one = |id: &str, key| Choice { id: id.into(), key, label: format!("{id} it") };
+    vec![one("allow", 'y'), one("deny", 'n')]
+}
+
+fn ask(app: &mut App, now: u64) {
+    let question = Question {
+        id: QuestionId::nth(1),
+        call: None,
+        agent: AgentPath::default(),
+        kind: haft_types::QuestionKind::Permission,
+        text: "write a?".into(),
+        command: None,
+        preview: None,
+        options: options(),
+        form: None,
+        if_nobody: Reply::pick("deny"),
+    };
+    assert!(app.event(&event(Body::Asked { question }), now));
+    app.put(options(), now);
+}
+
+fn shown(app: &mut App, now: u64) -> Vec<String> {
+    app.rows(60, 24, now).into_iter().map(|row| row.text).collect()
+}
+
+#[test]
+fn a_message_is_sent_with_enter_and_several_lines_stay_one() {
+    let mut app = app();
+    typed(&mut app, "a\\", 0);
+    assert_eq!(press(&mut app, "enter", 0), []);
+    typed(&mut app, "b", 0);
+    let text = "a\nb".to_owned();
+    assert_eq!(press(&mut app, "enter", 0), [Effect::Send { text, later: false }]);
+    assert_eq!(press(&mut app, "enter", 0), []);
+    typed(&mut app, "c", 0);
+    let text = "c".to_owned();
+    assert_eq!(press(&mut app, "alt+enter", 0), [Effect::Send { text, later: true }]);
+}
+
+#[test]
+fn no_key_answers_a_question_that_was_pressed_before_it_stood_in_quiet() {
+    let mut app = app();
+    ask(&mut app, 1_000);
+    assert_eq!(typed(&mut app, "y", 1_100), []);
+    assert_eq!(app.typed(), "y");
+    press(&mut app, "backspace", 1_300);
+    // The wait begins anew with each key.
+    assert_eq!(typed(&mut app, "y", 1_599), []);
+    press(&mut app, "backspace", 1_600);
+    assert_eq!(app.wakes(1_700), Some(1_900));
+    let effects = typed(&mut app, "y", 1_900);
+    assert!(effects.contains(&Effect::Reply(QuestionId::nth(1), Reply::pick("allow"))));
+    assert_eq!(typed(&mut app, "n", 3_000), []);
+}
+
+#[test]
+fn what_is_typed_at_a_question_is_a_no_with_its_reason() {
+    let mut app = app();
+    ask(&mut app, 0);
+    press(&mut app, "tab", 400);
+    typed(&mut app, "no, use b", 800);
+    assert_eq!(press(&mut app, "enter", 900), []);
+    let effects = press(&mut app, "enter", 1_300);
+    let reply = Reply { text: Some("no, use b".into()), ..Reply::pick("deny") };
+    assert!(effects.contains(&Effect::Reply(QuestionId::nth(1), reply)), "{effects:?}");
+}
+
+#[test]
+fn a_paste_answers_nothing() {
+    let mut app = app();
+    ask(&mut app, 0);
+    let paste = Paste { text: "y\n".into(), dropped: 0 };
+    assert_eq!(app.input(Input::Paste(paste), 1_000), []);
+    assert_eq!(app.typed(), "y\n");
+}
+
+#[test]
+fn commands_are_completed() {
+    let mut app = app();
+    typed(&mut app, "/mo", 0);
+    let rows = shown(&mut app, 0);
+    assert!(rows.iter().any(|row| row.contains("/model")), "{rows:?}");
+    press(&mut app, "down", 0);
+    press(&mut app, "tab", 0);
+    assert_eq!(app.typed(), "/model ");
+}
+
+#[test]
+fn files_are_asked_for_and_completed() {
+    let mut app = app();
+    let effects = typed(&mut app, "see @sr", 0);
+    assert!(effects.contains(&Effect::Files("sr".into())), "{effects:?}");
+    app.offer("s", vec!["stale".into()]);
+    app.offer("sr", vec!["src/".into(), "src/a b.rs".into()]);
+    press(&mut app, "down", 0);
+    press(&mut app, "enter", 0);
+    assert_eq!(app.typed(), "see @\"src/a b.rs\" ");
+}
+
+#[test]
+fn nothing_moves_where_nothing_goes_on() {
+    let mut app = app();
+    assert_eq!(app.wakes(10_000), None);
+    let rows = shown(&mut app, 0);
+    assert_eq!(shown(&mut app, 60_000), rows);
+    let user = Body::User { from: haft_types::From::Person, parts: Vec::new() };
+    app.event(&event(user), 0);
+    assert!(app.wakes(0).is_some());
+    assert_eq!(press(&mut app, "escape", 0), [Effect::Interrupt]);
+}
+
+#[test]
+fn ctrl_c_leaves_when_it_is_pressed_twice() {
+    let mut app = app();
+    typed(&mut app, "x", 0);
+    assert_eq!(press(&mut app, "ctrl+c", 0), []);
+    assert_eq!(app.typed(), "");
+    assert_eq!(press(&mut app, "ctrl+c", 100), []);
+    assert_eq!(press(&mut app, "ctrl+c", 5_000), []);
+    assert_eq!(press(&mut app, "ctrl+c", 5_100), [Effect::Leave]);
+}
