@@ -6,4 +6,5 @@ mod activity;
 pub mod app;
 pub mod editor;
 pub mod input;
+pub mod pager;
 pub mod screen;

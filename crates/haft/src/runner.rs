@@ -34,7 +34,7 @@ use crate::{
         Cli, Command, Start, Tool as Called, arguments,
         exit::{self, Ending, Failure},
     },
-    faces::{completions, demo, doctor, line, mcp, print, session, tool, trust, undo, why},
+    faces::{completions, demo, doctor, line, mcp, print, session, terminal, tool, trust, undo, why},
 };
 
 /// Builds and runs the program.
@@ -179,8 +179,11 @@ impl Runner {
         if let Some(text) = start.prompt.as_deref().and_then(arguments::no_command) {
             return Err(Failure::Usage(text));
         }
-        let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-        if start.line || terminal {
+        let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        if !start.line && terminal::is_there() {
+            return Box::pin(terminal::run(&start, &self.extensions)).await;
+        }
+        if start.line || is_terminal {
             return Box::pin(line::run(&start, &self.extensions)).await;
         }
         Err(Failure::Usage(

@@ -132,6 +132,15 @@ pub fn print_behind(moves: &str, text: &str) -> Ending {
     write(&format!("{moves}{}", colours_only(text)))
 }
 
+/// Writes a frame of the terminal interface to standard output: its own control sequences, and text
+/// that is clean already.
+///
+/// # Errors
+/// As [`print`].
+pub fn draw(frame: &str) -> Ending {
+    write(frame)
+}
+
 /// Writes text to standard output as it is, for the program that reads it. A terminal gets visible
 /// signs for what would act on it.
 ///

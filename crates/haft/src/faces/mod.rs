@@ -7,6 +7,7 @@ pub(crate) mod line;
 pub(crate) mod mcp;
 pub(crate) mod print;
 pub(crate) mod session;
+pub(crate) mod terminal;
 pub(crate) mod tool;
 pub(crate) mod trust;
 pub(crate) mod undo;

@@ -23,5 +23,6 @@ mod policy;
 mod same_everywhere;
 mod secrets;
 mod shell;
+mod terminal;
 mod undo;
 mod world;

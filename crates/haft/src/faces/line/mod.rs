@@ -25,11 +25,13 @@ use haft_session::SessionId;
 use haft_types::{Body, Choice, Event, Question, When};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-pub use self::single_question::answer_questions;
+pub use self::{
+    keys::{Keys, Pause, Pauses, Typed},
+    single_question::answer_questions,
+};
 use self::{
     commands::Sends,
     draft::{Decoder, Draft, Press},
-    keys::{Keys, Pause, Pauses, Typed},
     questions::{More, QUIET, choice},
     screen::Screen,
     status::Status,
@@ -153,7 +155,7 @@ pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
 }
 
 /// How to go on with a session that ends.
-fn farewell(id: &str) -> String {
+pub fn farewell(id: &str) -> String {
     let short = SessionId::parse(id).map(|id| id.short().to_owned());
     format!("\nGo on with: haft -c (or: haft -r {})\n", short.as_deref().unwrap_or(id))
 }

@@ -1,0 +1,103 @@
+//! Lines with SGR sequences, broken into rows.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::screen::Row;
+
+/// A part of a line: an SGR sequence, or text without any.
+enum Part<'a> {
+    Sgr(&'a str),
+    Text(&'a str),
+}
+
+fn parts(line: &str) -> impl Iterator<Item = Part<'_>> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let sgr = rest.starts_with("\u{1b}[").then(|| rest.find('m')).flatten();
+        let end = match sgr {
+            Some(end) => end + 1,
+            None => rest.get(1..).and_then(|more| more.find('\u{1b}')).map_or(rest.len(), |at| at + 1),
+        };
+        let end = rest.ceil_char_boundary(end);
+        let (part, more) = rest.split_at(end);
+        rest = more;
+        Some(if sgr.is_some() { Part::Sgr(part) } else { Part::Text(part) })
+    })
+}
+
+/// The text alone.
+pub(super) fn plain(line: &str) -> String {
+    let texts = parts(line).filter_map(|part| match part {
+        Part::Text(text) => Some(text),
+        Part::Sgr(_) => None,
+    });
+    texts.collect()
+}
+
+/// At most so many rows of a line. Each has the attributes that hold there, and ends without any.
+pub(super) fn wrapped(line: &str, width: u16, most: usize) -> Vec<Row> {
+    let width = width.max(1);
+    let (mut rows, mut row) = (Vec::new(), Row::default());
+    let mut look = String::new();
+    for part in parts(line) {
+        let text = match part {
+            Part::Sgr(sgr) => {
+                if matches!(sgr, "\u{1b}[0m" | "\u{1b}[m") {
+                    look.clear();
+                } else {
+                    look.push_str(sgr);
+                }
+                row.text.push_str(sgr);
+                continue;
+            }
+            Part::Text(text) => text,
+        };
+        for sign in text.graphemes(true) {
+            let columns = u16::try_from(sign.width()).unwrap_or(u16::MAX);
+            if row.columns > 0 && columns > width.saturating_sub(row.columns) {
+                let reset = if look.is_empty() { "" } else { "\u{1b}[0m" };
+                row.text.push_str(reset);
+                rows.push(std::mem::take(&mut row));
+                if rows.len() >= most {
+                    return rows;
+                }
+                row.text.push_str(&look);
+            }
+            // What is wider than the screen cannot be shown.
+            let (sign, columns) = if columns > width { ("\u{fffd}", 1) } else { (sign, columns) };
+            row.text.push_str(sign);
+            row.columns += columns;
+        }
+    }
+    if !look.is_empty() {
+        row.text.push_str("\u{1b}[0m");
+    }
+    rows.push(row);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_keep_the_attributes_of_their_line() {
+        let rows = wrapped("ab\u{1b}[1mcdefg\u{1b}[0mh", 3, 9);
+        let texts: Vec<&str> = rows.iter().map(|row| &*row.text).collect();
+        let bold = "\u{1b}[1m";
+        let end = "\u{1b}[0m";
+        assert_eq!(texts, [
+            format!("ab{bold}c{end}"),
+            format!("{bold}def{end}"),
+            format!("{bold}g{end}h"),
+        ]);
+        assert_eq!(plain("ab\u{1b}[1mcdefg\u{1b}[0mh"), "abcdefgh");
+        let wide = wrapped("\u{65e5}\u{672c}", 1, 9);
+        assert_eq!(wide.len(), 2);
+        assert_eq!(wrapped("", 5, 9), [Row::default()]);
+    }
+}

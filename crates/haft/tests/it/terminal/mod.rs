@@ -1,0 +1,3 @@
+//! The terminal interface, in tmux.
+
+pub(crate) mod talks;
