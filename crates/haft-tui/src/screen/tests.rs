@@ -1,66 +1,10 @@
-use alacritty_terminal::{
-    Term,
-    event::VoidListener,
-    grid::Dimensions,
-    index::{Column, Line},
-    term::{Config, cell::Flags},
-    vte::ansi::Processor,
+use haft_emulator::{Alacritty, Step as Played, Xterm};
+use proptest::{
+    prelude::*,
+    test_runner::{Config, TestRunner},
 };
-use proptest::prelude::*;
 
 use super::*;
-
-impl Dimensions for Size {
-    fn total_lines(&self) -> usize {
-        self.rows.into()
-    }
-
-    fn screen_lines(&self) -> usize {
-        self.rows.into()
-    }
-
-    fn columns(&self) -> usize {
-        self.columns.into()
-    }
-}
-
-/// A terminal with scrollback, whose text can be read.
-struct Emulator {
-    term: Term<VoidListener>,
-    parser: Processor,
-}
-
-impl Emulator {
-    fn new(size: Size) -> Self {
-        let config = Config { scrolling_history: 100_000, ..Config::default() };
-        Self { term: Term::new(config, &size, VoidListener), parser: Processor::new() }
-    }
-
-    fn write(&mut self, text: &str) {
-        self.parser.advance(&mut self.term, text.as_bytes());
-    }
-
-    /// The logical lines with text of the scrollback and the screen, in order.
-    fn lines(&self) -> Vec<String> {
-        let grid = self.term.grid();
-        let (mut lines, mut line) = (Vec::new(), String::new());
-        for at in grid.topmost_line().0..=grid.bottommost_line().0 {
-            let row = &grid[Line(at)];
-            let last = Column(grid.columns() - 1);
-            for column in 0..grid.columns() {
-                let cell = &row[Column(column)];
-                if !cell.flags.intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER) {
-                    line.push(cell.c);
-                }
-            }
-            if !row[last].flags.contains(Flags::WRAPLINE) {
-                lines.push(std::mem::take(&mut line).trim_end().to_owned());
-            }
-        }
-        lines.retain(|line| !line.is_empty());
-        lines
-    }
-}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -109,9 +53,8 @@ struct Script {
     wanted: Vec<String>,
 }
 
-enum Played {
-    Write(String),
-    Resize(Size),
+const fn of_emulator(size: Size) -> haft_emulator::Size {
+    haft_emulator::Size { columns: size.columns, rows: size.rows }
 }
 
 fn script(reflow: Reflow, before: usize, size: Size, steps: &[Step]) -> Script {
@@ -125,7 +68,7 @@ fn script(reflow: Reflow, before: usize, size: Size, steps: &[Step]) -> Script {
     for step in steps {
         match step {
             Step::Resize(size) => {
-                played.push(Played::Resize(*size));
+                played.push(Played::Resize(of_emulator(*size)));
                 real = *size;
             }
             Step::Hear => screen.resize(real),
@@ -163,71 +106,31 @@ fn compare(lines: &[String], wanted: &[String]) -> Result<(), TestCaseError> {
 }
 
 fn in_alacritty(script: &Script) -> Vec<String> {
-    let mut emulator = Emulator::new(script.size);
-    for step in &script.steps {
-        match step {
-            Played::Write(text) => emulator.write(text),
-            Played::Resize(size) => emulator.term.resize(*size),
-        }
-    }
+    let mut emulator = Alacritty::new(of_emulator(script.size));
+    script.steps.iter().for_each(|step| emulator.step(step));
     emulator.lines()
 }
 
-/// xterm.js in a process of its own, for many scripts.
-struct Xterm {
-    child: std::process::Child,
-    answers: std::io::BufReader<std::process::ChildStdout>,
+/// Plays random scripts and compares what stands there in the end.
+fn lines_stand(reflow: Reflow, cases: u32, mut play: impl FnMut(&Script) -> Vec<String>) {
+    let mut runner = TestRunner::new(Config { cases, ..Config::default() });
+    let play = std::cell::RefCell::new(&mut play);
+    let all = (20..60_usize, size(), steps());
+    let result = runner.run(&all, |(before, size, steps)| {
+        let script = script(reflow, before, size, &steps);
+        let lines = play.borrow_mut()(&script);
+        compare(&lines, &script.wanted)
+    });
+    result.unwrap();
 }
 
-impl Xterm {
-    fn new(modules: &str) -> Self {
-        use std::process::{Command, Stdio};
-        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/node/xterm.cjs");
-        let mut node = Command::new("node");
-        node.arg(program).env("NODE_PATH", modules);
-        let mut child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let answers = std::io::BufReader::new(child.stdout.take().unwrap());
-        Self { child, answers }
-    }
-
-    fn lines(&mut self, script: &Script) -> Vec<String> {
-        use std::io::{BufRead as _, Write as _};
-        let step = |step: &Played| match step {
-            Played::Write(text) => serde_json::json!(text),
-            Played::Resize(size) => serde_json::json!([size.columns, size.rows]),
-        };
-        let steps: Vec<_> = script.steps.iter().map(step).collect();
-        let Size { columns, rows } = script.size;
-        let line = serde_json::json!({"columns": columns, "rows": rows, "steps": steps});
-        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).unwrap();
-        serde_json::from_str(&answer).unwrap()
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_line_stands_once_and_no_row_of_the_region(
-        before in 20..60_usize, size in size(), steps in steps()
-    ) {
-        let script = script(Reflow::KeepsCell, before, size, &steps);
-        compare(&in_alacritty(&script), &script.wanted)?;
-    }
+#[test]
+fn every_line_stands_once_and_no_row_of_the_region() {
+    lines_stand(Reflow::KeepsCell, 100, in_alacritty);
 }
 
 #[test]
 fn every_line_stands_once_in_xterm() {
-    use proptest::test_runner::{Config, TestRunner};
-    let Ok(modules) = std::env::var("HAFT_TEST_NODE_MODULES") else { return };
-    let xterm = std::cell::RefCell::new(Xterm::new(&modules));
-    let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
-    let all = (20..60_usize, size(), steps());
-    let result = runner.run(&all, |(before, size, steps)| {
-        let script = script(Reflow::KeepsLine, before, size, &steps);
-        compare(&xterm.borrow_mut().lines(&script), &script.wanted)
-    });
-    result.unwrap();
+    let mut xterm = Xterm::start();
+    lines_stand(Reflow::KeepsLine, 100, |script| xterm.lines(of_emulator(script.size), &script.steps));
 }
