@@ -35,7 +35,7 @@ const TESTED_THROUGH: &[(&str, &str)] = &[("haft-tool", "haft-tools")];
 const BESIDE: &[(&str, &str)] = &[("haft-host", "haft-sandbox"), ("haft-llm", "haft-net")];
 
 /// Outside of the layers: what only tests use, and the chores.
-const TESTKIT: &str = "haft-testkit";
+const FOR_TESTS: &[&str] = &["haft-testkit", "haft-emulator"];
 const CHORES: &str = "xtask";
 
 /// Pairs that never meet, not even through others.
@@ -57,7 +57,8 @@ const MOST_CRATES: usize = 450;
 pub(super) fn layers(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in tree.members() {
-        if [TESTKIT, CHORES].contains(&package.name.as_str()) {
+        let of_package = package.name.as_str();
+        if of_package == CHORES || FOR_TESTS.contains(&of_package) {
             continue;
         }
         let Some(layer) = layer(&package.name) else {
@@ -73,8 +74,8 @@ pub(super) fn layers(tree: &Tree) -> Vec<Finding> {
             let name = dependency.name.as_str();
             let pair = (package.name.as_str(), name);
             let fault = match name {
-                TESTKIT if dependency.for_tests => None,
-                TESTKIT => Some("outside of its tests".to_owned()),
+                _ if FOR_TESTS.contains(&name) && dependency.for_tests => None,
+                _ if FOR_TESTS.contains(&name) => Some("outside of its tests".to_owned()),
                 _ if dependency.for_tests && TESTED_THROUGH.contains(&pair) => None,
                 _ => self::layer(name)
                     .filter(|other| *other >= layer && !BESIDE.contains(&pair))
