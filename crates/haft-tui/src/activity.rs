@@ -169,7 +169,7 @@ mod tests {
         }
         assert_eq!(
             status.text(at(41), 30).unwrap(),
-            "waiting \u{2026} \u{b7} 2 s \u{b7} esc stops"
+            "waiting for\u{2026} \u{b7} 2 s \u{b7} esc stops"
         );
     }
 }
