@@ -9,7 +9,7 @@
 use std::{fmt, future::Future, sync::Arc};
 
 use futures::future::BoxFuture;
-use haft_types::{AgentPath, Body, Effort, Mode, Part, QuestionId, Reply, TurnId, When};
+use haft_types::{AgentPath, Body, Detail, Effort, Mode, Part, QuestionId, Reply, TurnId, When};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -91,6 +91,21 @@ pub enum Command {
         /// The command.
         line: String,
     },
+    /// Tells which background jobs there are.
+    Jobs,
+    /// Tells the mode, and the rules with where each stands.
+    Permissions,
+    /// Tells what was changed in files.
+    Diff {
+        /// Whether of the whole session; else of the last turn that changed anything.
+        #[serde(default)]
+        session: bool,
+    },
+    /// Adds a line to the instructions of the project, `AGENTS.md`.
+    Remember {
+        /// The line.
+        text: String,
+    },
     /// Ends the session.
     End,
 }
@@ -120,6 +135,15 @@ pub enum WhenBusy {
     Queued,
 }
 
+/// Who carries a typed command out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunBy {
+    /// The session: every front end that takes typed lines has it.
+    Session,
+    /// The front end, where it has it.
+    FrontEnd,
+}
+
 /// A command as a person types it in a line that begins with `/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandSpec {
@@ -131,6 +155,8 @@ pub struct CommandSpec {
     pub summary: &'static str,
     /// What happens while the main agent works.
     pub when_busy: WhenBusy,
+    /// Who carries it out.
+    pub run_by: RunBy,
 }
 
 /// The commands that can be typed, in the order in which help lists them. Help, completion and the
@@ -145,6 +171,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         "show or change the model from the next request on; an effort may follow",
         WhenBusy::Queued,
     ),
+    row("effort", "EFFORT", "how hard the model thinks from the next request on", WhenBusy::Queued),
     row(
         "undo",
         "[N]",
@@ -157,9 +184,33 @@ pub const COMMANDS: &[CommandSpec] = &[
         "make again what was taken back; both take --force, and /undo takes --turn",
         WhenBusy::Refused,
     ),
+    row("diff", "[session]", "show what the last turn changed, or the session", WhenBusy::Now),
+    row("jobs", "", "list the background jobs", WhenBusy::Now),
+    row("permissions", "", "show the mode and the rules, and where each stands", WhenBusy::Now),
+    row("remember", "TEXT", "add a line to AGENTS.md", WhenBusy::Queued),
+    of_front_end("clear", "", "begin a new session", WhenBusy::Refused),
+    of_front_end("resume", "[ID]", "list earlier sessions, or open one", WhenBusy::Refused),
+    of_front_end(
+        "copy",
+        "[N]",
+        "copy the last answer to the clipboard, or its code block N",
+        WhenBusy::Now,
+    ),
+    of_front_end("transcript", "", "read all of the session (also ctrl+o)", WhenBusy::Now),
+    of_front_end("keys", "", "list the keys", WhenBusy::Now),
+    of_front_end("redraw", "", "draw what is live anew (also ctrl+l)", WhenBusy::Now),
     row("help", "", "list the commands", WhenBusy::Now),
     row("quit", "", "end (also Ctrl-D)", WhenBusy::Now),
 ];
+
+const fn of_front_end(
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    when_busy: WhenBusy,
+) -> CommandSpec {
+    CommandSpec { run_by: RunBy::FrontEnd, ..row(name, arguments, summary, when_busy) }
+}
 
 const fn row(
     name: &'static str,
@@ -167,7 +218,7 @@ const fn row(
     summary: &'static str,
     when_busy: WhenBusy,
 ) -> CommandSpec {
-    CommandSpec { name, arguments, summary, when_busy }
+    CommandSpec { name, arguments, summary, when_busy, run_by: RunBy::Session }
 }
 
 /// What the sender of a command alone is told.
@@ -180,6 +231,11 @@ pub enum Done {
     Text {
         /// Its lines, whole.
         text: String,
+    },
+    /// Something to see, in a form that each front end draws.
+    Detail {
+        /// It, without secrets.
+        detail: Box<Detail>,
     },
     /// Messages that will not be sent, the oldest first.
     GivenBack {

@@ -28,7 +28,7 @@ pub use self::{
     },
     bus::{Bus, Clock},
     command::{
-        COMMANDS, Command, CommandError, CommandSpec, Commands, Control, Done, UndoRequest,
+        COMMANDS, Command, CommandError, CommandSpec, Commands, Control, Done, RunBy, UndoRequest,
         WhenBusy,
     },
     context::{Context, context_files},

@@ -1,6 +1,8 @@
 //! Terminals with scrollback, in which tests read what a program has written: `alacritty_terminal`
 //! in the process, and xterm.js, on which the terminals of editors are built.
 
+#![expect(clippy::expect_used, reason = "only tests use it, and a test that cannot go on fails")]
+
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     process::{Child, ChildStdout, Command, Stdio},

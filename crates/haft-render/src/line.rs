@@ -356,8 +356,9 @@ impl Page {
             self.lines.push(line);
         } else if self.hidden > 0 {
             let hidden = crate::units::count(self.hidden, "more line", "more lines");
-            let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
-            self.lines.push(self.start().with(Style::Dim, &format!("\u{2026} {hidden}{hint}")));
+            let gap = if hint.is_empty() { "" } else { " " };
+            self.lines
+                .push(self.start().with(Style::Dim, &format!("\u{2026} {hidden}{gap}{hint}")));
         }
         self.hidden = 0;
     }

@@ -28,7 +28,7 @@ pub struct Terminal {
     pub color: bool,
     /// Paths inside this folder are shown relative to it.
     pub root: Option<HostPath>,
-    /// What a fold line says on how to see the rest; empty for no hint.
+    /// What a fold line says behind the number of lines, on how to see the rest; empty for nothing.
     pub hint: Cow<'static, str>,
     /// How the call ended whose detail is shown, if that is known. An exit code says only half of
     /// it.

@@ -5,7 +5,6 @@
 use haft_render::clean;
 use haft_types::{Body, CallId, Event, Part};
 
-
 /// What goes on while no answer comes.
 const WAITING: &str = "waiting for the model";
 /// Most columns of what is going on.

@@ -34,7 +34,9 @@ use crate::{
         Cli, Command, Start, Tool as Called, arguments,
         exit::{self, Ending, Failure},
     },
-    faces::{completions, demo, doctor, line, mcp, print, session, terminal, tool, trust, undo, why},
+    faces::{
+        completions, demo, doctor, line, mcp, print, session, terminal, tool, trust, undo, why,
+    },
 };
 
 /// Builds and runs the program.

@@ -24,7 +24,14 @@ const OWNED: &[Owned] = &[
     Owned { path: "tokio::fs", owners: FILES, remedy: "go through the host's Fs" },
     Owned {
         path: "std::process",
-        owners: &["haft-host", "haft-sandbox", "haft-session", "haft", "haft-testkit"],
+        owners: &[
+            "haft-host",
+            "haft-sandbox",
+            "haft-session",
+            "haft",
+            "haft-testkit",
+            "haft-emulator",
+        ],
         remedy: "go through the host's Shell",
     },
     Owned {
@@ -34,7 +41,14 @@ const OWNED: &[Owned] = &[
     },
     Owned {
         path: "std::env",
-        owners: &["haft-host", "haft-sandbox", "haft-config", "haft", "haft-testkit"],
+        owners: &[
+            "haft-host",
+            "haft-sandbox",
+            "haft-config",
+            "haft",
+            "haft-testkit",
+            "haft-emulator",
+        ],
         remedy: "let haft-config read it and hand it over as a value",
     },
     Owned {

@@ -11,7 +11,7 @@ fn sections(show: impl Fn(&Detail) -> String) -> String {
 }
 
 fn plain() -> Terminal {
-    Terminal { root: Some(at("/w")), hint: "ctrl+o shows them".into(), ..Terminal::default() }
+    Terminal { root: Some(at("/w")), hint: "(3), ctrl+o".into(), ..Terminal::default() }
 }
 
 fn room(width: u16, lines: Option<u16>) -> Room {
@@ -60,7 +60,7 @@ fn a_fold_says_how_much_it_hides() {
     let shown = plain().detail(&shape(&text).into(), room(40, Some(4)));
     assert_eq!(
         shown,
-        "$ seq 20\n1\n2\n3\n\u{2026} 17 more lines (ctrl+o shows them)\nended without an exit code"
+        "$ seq 20\n1\n2\n3\n\u{2026} 17 more lines (3), ctrl+o\nended without an exit code"
     );
     let partial = Room { partial: true, ..room(40, Some(4)) };
     let shown = plain().detail(&shape(&text).into(), partial);

@@ -28,6 +28,8 @@ pub enum Does {
     EditOutside,
     /// Takes the selected completion.
     Complete,
+    /// Opens the pasted text at the cursor; where there is none, the transcript.
+    Open,
     /// Edits the text.
     Edit(fn() -> Edit),
 }
@@ -63,11 +65,12 @@ pub const KEYS: &[Binding] = &[
     bind("ctrl+z", Does::Suspend, "suspend"),
     bind("shift+tab", Does::NextMode, "the next mode"),
     bind("tab", Does::Complete, "take the selected completion"),
+    bind("ctrl+o", Does::Open, "open the pasted text at the cursor, or else the transcript"),
     bind("ctrl+g", Does::EditOutside, "write in $VISUAL or $EDITOR"),
     bind("ctrl+l", Does::Redraw, "draw what is live anew"),
     edit("ctrl+r", || Edit::SearchOlder, "search in what was typed before"),
     edit("ctrl+s", || Edit::SearchNewer, "while searching, the next newer match"),
-    edit("up", || Edit::Up, "a row up, then what was typed before"),
+    edit("up", || Edit::Up, "a row up, then what waits, then what was typed before"),
     edit("down", || Edit::Down, "a row down, then what was typed after"),
     edit("ctrl+p", || Edit::Up, ""),
     edit("ctrl+n", || Edit::Down, ""),
@@ -102,7 +105,6 @@ pub const KEYS: &[Binding] = &[
     edit("ctrl+t", || Edit::Transpose, ""),
     edit("ctrl+_", || Edit::Undo, "take the last change of the text back"),
     edit("alt+_", || Edit::Redo, "make it again"),
-    edit("ctrl+o", || Edit::OpenPaste, "open the pasted text at the cursor"),
 ];
 
 /// What a key does; none where it is not bound.

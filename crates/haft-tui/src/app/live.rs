@@ -66,11 +66,19 @@ impl App {
         }
         let more = self.dialogs.len() - 1;
         let mut row = self.row(width).with(Look::DIM, "  ");
-        row.push(Look::DIM, match (dialog.options.is_empty(), dialog.says_why) {
-            (true, _) => "answered",
-            (_, true) => "say why not, then enter; tab goes back",
-            _ => "tab: no, because ...  ? all of it  w why it is asked",
-        });
+        // In words, too: not everybody sees colours.
+        let text = if dialog.options.is_empty() {
+            "answered"
+        } else if !self.editor.is_empty() {
+            "enter: no, with what is typed as the reason"
+        } else if dialog.says_why {
+            "say why not, then enter; tab goes back"
+        } else if is_armed {
+            "press a key; tab: no, because ...  ? all of it  w why it is asked"
+        } else {
+            "a key counts in a moment"
+        };
+        row.push(look, text);
         if more > 0 {
             row.push(Look::WARNING, &format!("  {more} more behind it"));
         }
@@ -221,7 +229,9 @@ impl App {
 
     /// Puts the selected completion in the place of what stands at the cursor.
     pub(super) fn complete(&mut self) -> Vec<Effect> {
-        let (Some(list), Some((_, token))) = (self.list.take(), self.token()) else { return Vec::new() };
+        let (Some(list), Some((_, token))) = (self.list.take(), self.token()) else {
+            return Vec::new();
+        };
         let Some((text, _)) = list.rows.get(list.selected) else { return Vec::new() };
         let insert = match list.prefix.starts_with('/') {
             true => format!("{} ", text.split(' ').next().unwrap_or_default()),

@@ -31,6 +31,8 @@ pub const QUIET: u64 = 300;
 const TWICE: u64 = 1_000;
 /// How often the sign of life moves, in milliseconds.
 const BEAT: u64 = 120;
+/// What is said of a cleared text.
+const CLEARED: &str = "cleared: ctrl+_ brings it back";
 /// Rows of a list that are shown.
 const LISTED: usize = 6;
 
@@ -58,6 +60,10 @@ pub enum Effect {
     Files(String),
     /// The text is to be edited in the person's editor, see [`App::edited`].
     EditOutside(String),
+    /// The messages that wait are to be taken back, see [`App::give_back`].
+    Withdraw,
+    /// All of the session is to be shown.
+    Transcript,
     /// The program is to be suspended.
     Suspend,
     /// The live region is to be drawn anew.
@@ -274,20 +280,16 @@ impl App {
         if let Some(effects) = self.answer(key, is_armed) {
             return effects;
         }
-        match keymap::does(key) {
-            Some(does) => self.does(does, now),
-            None => {
-                let typed = !key.modifiers.intersects(
-                    Modifiers::CTRL.with(Modifiers::ALT).with(Modifiers::SUPER),
-                );
-                if let KeyCode::Char(c) = key.code
-                    && typed
-                {
-                    self.edit(Edit::Insert(c.to_string()));
-                }
-                Vec::new()
-            }
+        if let Some(does) = keymap::does(key) {
+            return self.does(does, now);
         }
+        let others = Modifiers::CTRL.with(Modifiers::ALT).with(Modifiers::SUPER);
+        if let KeyCode::Char(c) = key.code
+            && !key.modifiers.intersects(others)
+        {
+            self.edit(Edit::Insert(c.to_string()));
+        }
+        Vec::new()
     }
 
     /// What a key does in an open question; none where it is for the editor.
@@ -369,6 +371,14 @@ impl App {
             Does::NextMode => return vec![Effect::Mode(self.next_mode())],
             Does::Redraw => return vec![Effect::Redraw],
             Does::EditOutside => return vec![Effect::EditOutside(self.editor.expanded())],
+            Does::Open => {
+                let before = self.editor.text().len();
+                self.edit(Edit::OpenPaste);
+                if self.editor.text().len() == before {
+                    return vec![Effect::Transcript];
+                }
+            }
+            Does::Edit(edit) if self.withdraws(&edit()) => return vec![Effect::Withdraw],
             Does::Edit(edit) => match (self.list.as_mut(), edit()) {
                 (Some(list), Edit::Up) => list.selected = list.selected.saturating_sub(1),
                 (Some(list), Edit::Down) => {
@@ -378,6 +388,11 @@ impl App {
             },
         }
         Vec::new()
+    }
+
+    /// Whether this is the wish to have back what waits: up, where nothing is typed.
+    fn withdraws(&self, edit: &Edit) -> bool {
+        *edit == Edit::Up && self.editor.is_empty() && !self.queue.is_empty()
     }
 
     fn ends_in_backslash(&self) -> bool {
@@ -402,7 +417,7 @@ impl App {
             return vec![Effect::Interrupt];
         } else if !self.editor.is_empty() {
             self.edit(Edit::Clear);
-            self.hint = "cleared: ctrl+_ brings it back".to_owned();
+            self.hint = String::from(CLEARED);
         }
         Vec::new()
     }
@@ -417,13 +432,13 @@ impl App {
         }
         if !self.editor.is_empty() {
             self.edit(Edit::Clear);
-            self.hint = "cleared: ctrl+_ brings it back".to_owned();
+            self.hint = String::from(CLEARED);
             return Vec::new();
         }
         if self.interrupted.replace(now).is_some_and(|before| now < before + TWICE) {
             return vec![Effect::Leave];
         }
-        self.hint = "ctrl+c once more leaves".to_owned();
+        self.hint = String::from("ctrl+c once more leaves");
         Vec::new()
     }
 

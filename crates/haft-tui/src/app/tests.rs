@@ -1,3 +1,5 @@
+//! Keys and events, what follows from them, and what is shown.
+
 use haft_types::{AgentPath, TurnId};
 
 use super::*;
@@ -147,4 +149,38 @@ fn ctrl_c_leaves_when_it_is_pressed_twice() {
     assert_eq!(press(&mut app, "ctrl+c", 100), []);
     assert_eq!(press(&mut app, "ctrl+c", 5_000), []);
     assert_eq!(press(&mut app, "ctrl+c", 5_100), [Effect::Leave]);
+}
+
+#[test]
+fn up_takes_back_what_waits_where_nothing_is_typed() {
+    let mut app = app();
+    let parts = vec![haft_types::Part::text("one")];
+    let waiting = vec![Queued { id: 1, when: haft_types::When::FollowUp, parts }];
+    app.event(&event(Body::Queue { waiting }), 0);
+    assert!(shown(&mut app, 0).iter().any(|row| row.contains("waits: one")));
+    assert_eq!(press(&mut app, "up", 0), [Effect::Withdraw]);
+    app.give_back("one");
+    assert_eq!((app.typed(), press(&mut app, "up", 0)), ("one".to_owned(), Vec::new()));
+}
+
+#[test]
+fn the_transcript_opens_where_no_paste_does() {
+    let mut app = app();
+    assert_eq!(press(&mut app, "ctrl+o", 0), [Effect::Transcript]);
+    let text = "line\n".repeat(50);
+    app.input(Input::Paste(Paste { text: text.clone(), dropped: 0 }), 0);
+    assert!(!shown(&mut app, 0).concat().contains("line line"));
+    assert_eq!(press(&mut app, "ctrl+o", 0), []);
+    assert_eq!(app.typed(), text);
+}
+
+#[test]
+fn an_earlier_text_is_found_and_shown_whole() {
+    let mut app = App::new(vec!["run it".to_owned()], Vec::new(), false);
+    press(&mut app, "ctrl+r", 0);
+    typed(&mut app, "run", 0);
+    assert!(shown(&mut app, 0).contains(&"search: run".to_owned()));
+    press(&mut app, "enter", 0);
+    let rows = shown(&mut app, 0);
+    assert_eq!(rows[0], "> \u{1b}[7mr\u{1b}[0mun it", "{rows:?}");
 }

@@ -158,11 +158,11 @@ impl Pager {
     pub fn rows(&mut self, width: u16, height: u16, color: bool) -> Vec<Row> {
         let height = usize::from(height).max(1);
         self.height = height - 1;
-        let mut rows = self.from(self.top, width, color);
+        let mut rows = self.rows_behind(self.top, width, color);
         // The end of the lines stands at the bottom of the screen.
         while rows.len() < self.height && self.top > 0 {
             self.top -= 1;
-            let above = self.from_one(self.top, width, color);
+            let above = self.rows_of(self.top, width, color);
             rows.splice(0..0, above);
         }
         rows.truncate(self.height);
@@ -171,20 +171,24 @@ impl Pager {
         rows
     }
 
-    fn from(&self, line: usize, width: u16, color: bool) -> Vec<Row> {
+    fn rows_behind(&self, line: usize, width: u16, color: bool) -> Vec<Row> {
         let mut rows = Vec::new();
         for at in line..self.lines.len() {
             if rows.len() >= self.height {
                 break;
             }
-            rows.extend(self.from_one(at, width, color));
+            rows.extend(self.rows_of(at, width, color));
         }
         rows
     }
 
-    fn from_one(&self, line: usize, width: u16, color: bool) -> Vec<Row> {
+    fn rows_of(&self, line: usize, width: u16, color: bool) -> Vec<Row> {
         let Some(text) = self.lines.get(line) else { return Vec::new() };
-        if color { wrapped(text, width, self.height) } else { wrapped(&plain(text), width, self.height) }
+        if color {
+            wrapped(text, width, self.height)
+        } else {
+            wrapped(&plain(text), width, self.height)
+        }
     }
 
     fn bottom(&self, width: u16, color: bool) -> Row {

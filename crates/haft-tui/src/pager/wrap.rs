@@ -20,7 +20,9 @@ fn parts(line: &str) -> impl Iterator<Item = Part<'_>> {
         let sgr = rest.starts_with("\u{1b}[").then(|| rest.find('m')).flatten();
         let end = match sgr {
             Some(end) => end + 1,
-            None => rest.get(1..).and_then(|more| more.find('\u{1b}')).map_or(rest.len(), |at| at + 1),
+            None => {
+                rest.get(1..).and_then(|more| more.find('\u{1b}')).map_or(rest.len(), |at| at + 1)
+            }
         };
         let end = rest.ceil_char_boundary(end);
         let (part, more) = rest.split_at(end);
@@ -90,11 +92,10 @@ mod tests {
         let texts: Vec<&str> = rows.iter().map(|row| &*row.text).collect();
         let bold = "\u{1b}[1m";
         let end = "\u{1b}[0m";
-        assert_eq!(texts, [
-            format!("ab{bold}c{end}"),
-            format!("{bold}def{end}"),
-            format!("{bold}g{end}h"),
-        ]);
+        assert_eq!(
+            texts,
+            [format!("ab{bold}c{end}"), format!("{bold}def{end}"), format!("{bold}g{end}h"),]
+        );
         assert_eq!(plain("ab\u{1b}[1mcdefg\u{1b}[0mh"), "abcdefgh");
         let wide = wrapped("\u{65e5}\u{672c}", 1, 9);
         assert_eq!(wide.len(), 2);

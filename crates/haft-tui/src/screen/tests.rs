@@ -1,3 +1,5 @@
+//! Scrollback in real emulators: each line once, in order, and no row of the live region.
+
 use haft_emulator::{Alacritty, Step as Played, Xterm};
 use proptest::{
     prelude::*,
@@ -75,10 +77,10 @@ fn script(reflow: Reflow, before: usize, size: Size, steps: &[Step]) -> Script {
             Step::Frame(finished, live) => {
                 let mut lines = String::new();
                 for length in finished {
-                    let line = text(&format!("line {} ", wanted.len()), *length);
-                    lines.push_str(&line);
+                    let added = text(&format!("line {} ", wanted.len()), *length);
+                    lines.push_str(&added);
                     lines.push('\n');
-                    wanted.push(line.trim_end().to_owned());
+                    wanted.push(added.trim_end().to_owned());
                 }
                 let mut rows = rows(live, screen.columns());
                 // Nothing helps against a region that is higher than the terminal has become.
@@ -132,5 +134,7 @@ fn every_line_stands_once_and_no_row_of_the_region() {
 #[test]
 fn every_line_stands_once_in_xterm() {
     let mut xterm = Xterm::start();
-    lines_stand(Reflow::KeepsLine, 100, |script| xterm.lines(of_emulator(script.size), &script.steps));
+    lines_stand(Reflow::KeepsLine, 100, |script| {
+        xterm.lines(of_emulator(script.size), &script.steps)
+    });
 }

@@ -30,11 +30,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agent::{self, mode_set},
-    attachments, explain,
+    attachments, explain, overview,
     session::{Core, NO_TURN},
 };
 use crate::{cli::Start, plain::sentence, undo};
 
+/// The longest file of instructions that a line is added to, in bytes.
+const INSTRUCTIONS: u64 = 1 << 20;
 /// Most bytes of a command's output that the model is told.
 const OUTPUT_TOLD: usize = 16 << 10;
 
@@ -45,6 +47,7 @@ enum Errand {
     Say { to: AgentSender, parts: Vec<Part>, when: When, attach: bool },
     Run(String),
     Model(Option<String>, Option<Effort>),
+    Remember(String),
     Undo(UndoRequest, bool),
 }
 
@@ -257,6 +260,18 @@ impl Commands for Handler {
             Command::Undo(request) => self.undo(request, false),
             Command::Redo(request) => self.undo(request, true),
             Command::Run { line } => self.later(Errand::Run(line)),
+            Command::Remember { text } => self.later(Errand::Remember(text)),
+            Command::Jobs => ready(Ok(text(overview::jobs(&self.core)))),
+            Command::Permissions => ready(Ok(text(overview::permissions(&self.core)))),
+            Command::Diff { session } => {
+                let core = self.core.clone();
+                async move {
+                    let detail = overview::changes(&core, session).await;
+                    let detail = detail.map_err(|why| CommandError::Refused { why })?;
+                    Ok(Done::Detail { detail: Box::new(detail) })
+                }
+                .boxed()
+            }
             Command::End => ready(self.interrupt(&AgentPath::default())),
         }
     }
@@ -299,6 +314,7 @@ impl Worker {
                     self.say(&to, parts, (when, attach), &stop).await
                 }
                 Errand::Run(line) => self.run(line, stop).await,
+                Errand::Remember(line) => self.remember(&line, stop).await,
                 Errand::Model(None, None) => Ok(text(format!("model {}\n", self.model))),
                 Errand::Model(Some(name), effort) => Box::pin(self.set_model(name, effort)).await,
                 Errand::Undo(request, redo) => Box::pin(self.undo(&request, redo)).await,
@@ -351,6 +367,32 @@ impl Worker {
         let words = QueuedMessage { from: From::Haft, parts };
         // An agent that is gone has told so.
         self.main.send(Input::Notice { words, wake: false });
+        Ok(Done::Nothing)
+    }
+
+    /// Adds a line to the project's instructions; what is there stays.
+    async fn remember(&self, line: &str, stop: CancellationToken) -> Answer {
+        let refused = |why| CommandError::Refused { why };
+        let path = self.core.base.project.join("AGENTS.md");
+        // A repository may make it a link, or a pipe that never ends.
+        let found = match std::fs::symlink_metadata(&path) {
+            Ok(kind) if kind.is_file() && kind.len() <= INSTRUCTIONS => std::fs::read(&path),
+            Ok(_) => Err(std::io::Error::other("it is no file of at most 1 MiB")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        let found = found.map_err(|error| refused(format!("{}: {error}", path.display())))?;
+        let mut content = String::from_utf8(found).map_err(|_| {
+            refused(format!("{} is not UTF-8: add the line in an editor", path.display()))
+        })?;
+        let end = if content.contains("\r\n") { "\r\n" } else { "\n" };
+        if !content.is_empty() && !content.ends_with('\n') {
+            content.push_str(end);
+        }
+        content.extend(["- ", line, end]);
+        let input = json!({"path": path, "content": content});
+        // Events show what became of it.
+        self.core.dispatcher.call_typed("write", input, stop).await;
         Ok(Done::Nothing)
     }
 

@@ -27,13 +27,25 @@ pub async fn changed(dispatcher: &Arc<Dispatcher>, limit: Duration) -> Option<us
     Some(said.split(|byte| *byte == b'\n').count().saturating_sub(1))
 }
 
-/// Describes for a model what is checked out, and how many files are changed if that is known.
-/// Returns none if it is not known what is checked out.
-pub async fn describe(base: &Base, changed: Option<usize>) -> Option<String> {
+/// The branch that is checked out; none where that is not known, or none is.
+pub async fn branch(base: &Base) -> Option<String> {
+    match head(base).await? {
+        Head::Branch(name) => Some(name),
+        Head::Detached(_) => None,
+    }
+}
+
+async fn head(base: &Base) -> Option<Head> {
     let project = Local::path(&base.project).ok()?;
     let skips = base.policy.path_filter("read", &project, &project);
     let may_read = move |path: &HostPath| !skips(path);
-    let head = checked_out(base.host.fs(), &base.place.cwd, &may_read).await?;
+    checked_out(base.host.fs(), &base.place.cwd, &may_read).await
+}
+
+/// Describes for a model what is checked out, and how many files are changed if that is known.
+/// Returns none if it is not known what is checked out.
+pub async fn describe(base: &Base, changed: Option<usize>) -> Option<String> {
+    let head = head(base).await?;
     let mut text = match head {
         Head::Branch(name) => format!("branch {name}"),
         Head::Detached(id) => format!("no branch, commit {id}"),

@@ -11,6 +11,7 @@ pub(crate) mod git;
 pub(crate) mod hooks;
 pub(crate) mod live;
 pub(crate) mod model;
+pub(crate) mod overview;
 #[cfg(feature = "pdf")]
 pub(crate) mod pdf;
 pub(crate) mod peers;

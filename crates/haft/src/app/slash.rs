@@ -1,11 +1,11 @@
 //! Lines that begin with `/`, as commands. Every front end that takes typed lines reads them here.
 //!
 //! **Invariant:** the names come from [`COMMANDS`] alone. A line that names no command and looks
-//! like a path is a message.
+//! like a path is a message. A front end says which commands it carries out itself.
 
 use std::fmt::Write as _;
 
-use haft_agent::{COMMANDS, Command, CommandError, CommandSpec};
+use haft_agent::{COMMANDS, Command, CommandError, CommandSpec, RunBy};
 use haft_types::{AgentPath, Part, When};
 
 use crate::cli::{self, LineCommand};
@@ -16,6 +16,8 @@ pub enum Typed {
     Command(Command),
     /// The list of commands is asked for.
     Help,
+    /// A command that the front end carries out, with what stands behind it.
+    FrontEnd(&'static str, String),
     /// A message to the main agent.
     Message(String),
     /// Nothing.
@@ -41,11 +43,16 @@ pub fn is_command(line: &str) -> bool {
     spec_of(line).is_some()
 }
 
-/// Reads a line.
+/// The commands that a front end has which carries these out itself.
+pub fn commands(own: &[&str]) -> impl Iterator<Item = &'static CommandSpec> {
+    COMMANDS.iter().filter(|spec| spec.run_by == RunBy::Session || own.contains(&spec.name))
+}
+
+/// Reads a line, for a front end that carries out the commands of these names itself.
 ///
 /// # Errors
 /// What is wrong with it, or what it takes where that was asked, for people.
-pub fn read(line: &str) -> Result<Typed, String> {
+pub fn read(line: &str, own: &[&str]) -> Result<Typed, String> {
     let text = line.trim();
     // Several lines are a paste, and no command.
     if text.contains('\n') {
@@ -54,19 +61,36 @@ pub fn read(line: &str) -> Result<Typed, String> {
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let Some(spec) = spec_of(text) else {
         return match first.strip_prefix('/') {
-            Some(name) if !name.contains('/') => Err(format!("! {}\n", unknown(first, name))),
+            Some(name) if !name.contains('/') => Err(format!("! {}\n", unknown(first, name, own))),
             _ if text.is_empty() => Ok(Typed::Empty),
             _ => Ok(Typed::Message(text.to_owned())),
         };
     };
     let wrong = |error: String| format!("! {error}\n");
     let rest = rest.trim();
-    let command = match spec.name {
-        "help" => return Ok(Typed::Help),
-        "quit" => Command::End,
-        "later" if rest.is_empty() => {
-            return Err(wrong(format!("a message is missing: {}", usage(spec))));
+    if spec.run_by == RunBy::FrontEnd {
+        if !own.contains(&spec.name) {
+            return Err(wrong(format!(
+                "{first} is a command of the terminal interface: start haft without --line"
+            )));
         }
+        return Ok(Typed::FrontEnd(spec.name, rest.to_owned()));
+    }
+    if spec.name == "help" {
+        return Ok(Typed::Help);
+    }
+    command(spec, text, rest).map(Typed::Command)
+}
+
+/// The command of the session that a line is, with what stands behind its name.
+fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String> {
+    let wrong = |error: String| format!("! {error}\n");
+    let missing = |what: &str| wrong(format!("{what} is missing: {}", usage(spec)));
+    let command = match spec.name {
+        "quit" => Command::End,
+        "later" if rest.is_empty() => return Err(missing("a message")),
+        "remember" if rest.is_empty() => return Err(missing("a line")),
+        "effort" if rest.is_empty() => return Err(missing("an effort")),
         "later" => message(rest, When::FollowUp),
         "withdraw" => {
             let id = (!rest.is_empty()).then(|| rest.parse()).transpose();
@@ -85,28 +109,41 @@ pub fn read(line: &str) -> Result<Typed, String> {
             let effort = effort.map_err(|error| wrong(format!("{error}")))?;
             Command::Model { model: (!name.is_empty()).then(|| name.to_owned()), effort }
         }
-        _ => match LineCommand::read(text)? {
+        "effort" => {
+            let effort = rest.parse().map_err(|error| wrong(format!("{error}")))?;
+            Command::Model { model: None, effort: Some(effort) }
+        }
+        "remember" => Command::Remember { text: rest.to_owned() },
+        "jobs" => Command::Jobs,
+        "permissions" => Command::Permissions,
+        "diff" => match rest {
+            "" => Command::Diff { session: false },
+            "session" => Command::Diff { session: true },
+            _ => return Err(wrong(format!("{rest:?} is not understood: {}", usage(spec)))),
+        },
+        _ => match LineCommand::read(line)? {
             LineCommand::Undo(back) => Command::Undo(back.into()),
             LineCommand::Redo(back) => Command::Redo(back.into()),
         },
     };
-    Ok(Typed::Command(command))
+    Ok(command)
 }
 
 fn usage(spec: &CommandSpec) -> String {
     format!("/{} {}", spec.name, spec.arguments)
 }
 
-fn unknown(first: &str, name: &str) -> CommandError {
-    let names = COMMANDS.iter().map(|spec| spec.name);
+fn unknown(first: &str, name: &str, own: &[&str]) -> CommandError {
+    let names = commands(own).map(|spec| spec.name);
     let near = cli::nearest(name, names).map(|near| format!("/{near}"));
     CommandError::Unknown { name: first.to_owned(), near: near.into_iter().collect() }
 }
 
-/// The lines of help about commands, with these behind them, each with its summary.
-pub fn help(more: &[(&str, &str)]) -> String {
+/// The lines of help about the commands of a front end that carries these out itself, with more
+/// lines behind them, each with its summary.
+pub fn help(own: &[&str], more: &[(&str, &str)]) -> String {
     let row = |spec: &CommandSpec| (usage(spec).trim_end().to_owned(), spec.summary);
-    let mut rows: Vec<(String, &str)> = COMMANDS.iter().map(row).collect();
+    let mut rows: Vec<(String, &str)> = commands(own).map(row).collect();
     rows.extend(more.iter().map(|(head, summary)| ((*head).to_owned(), *summary)));
     let wide = rows.iter().map(|(head, _)| head.len()).max().unwrap_or_default();
     let mut text = String::new();
@@ -124,10 +161,26 @@ mod tests {
     #[test]
     fn each_command_of_the_list_is_read() {
         for spec in COMMANDS {
-            let rest = if spec.name == "later" { " x" } else { "" };
-            let read = read(&format!("/{}{rest}", spec.name));
-            assert!(matches!(read, Ok(Typed::Command(_) | Typed::Help)), "{}", spec.name);
-            assert!(help(&[]).contains(&format!("/{}", spec.name)));
+            let rest = match spec.name {
+                "later" | "remember" => " x",
+                "effort" => " high",
+                _ => "",
+            };
+            let line = format!("/{}{rest}", spec.name);
+            let is_listed = |own: &[&str]| help(own, &[]).contains(&format!("  /{}", spec.name));
+            if spec.run_by == RunBy::FrontEnd {
+                let told = read(&line, &[]).err().unwrap_or_default();
+                assert!(told.contains("without --line") && !is_listed(&[]), "{line}: {told}");
+                let read = read(&line, &[spec.name]);
+                assert!(
+                    matches!(read, Ok(Typed::FrontEnd(name, _)) if name == spec.name),
+                    "{line}"
+                );
+                assert!(is_listed(&[spec.name]), "{line}");
+                continue;
+            }
+            assert!(matches!(read(&line, &[]), Ok(Typed::Command(_) | Typed::Help)), "{line}");
+            assert!(is_listed(&[]), "{line}");
         }
     }
 
@@ -150,14 +203,17 @@ mod tests {
             ("/mode yolo", "\"yolo\""),
             ("/model a never", "\"never\""),
             ("/undo --what", "--what"),
+            ("/remember", "! a line is missing: /remember TEXT"),
+            ("/effort much", "\"much\""),
+            ("/diff all", "! \"all\" is not understood: /diff [session]"),
         ] {
-            let Err(told) = read(line) else { panic!("{line} is read") };
+            let Err(told) = read(line, &[]) else { panic!("{line} is read") };
             let wanted = wanted.split(" or").next().unwrap_or_default();
             assert!(told.contains(wanted), "{line}: {told}");
         }
         for line in ["/usr/bin is a folder", "hello /mode", "/mode\nplan", "a"] {
-            assert!(matches!(read(line), Ok(Typed::Message(_))), "{line}");
+            assert!(matches!(read(line, &[]), Ok(Typed::Message(_))), "{line}");
         }
-        assert!(matches!(read("  "), Ok(Typed::Empty)));
+        assert!(matches!(read("  ", &[]), Ok(Typed::Empty)));
     }
 }

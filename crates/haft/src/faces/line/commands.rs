@@ -113,7 +113,11 @@ impl LineMode {
         let purpose = match command {
             Command::Say { .. } => Purpose::Turn,
             Command::Explain { .. } => Purpose::Explanation,
-            Command::Mode { .. } | Command::Withdraw { .. } => Purpose::Query,
+            Command::Mode { .. }
+            | Command::Withdraw { .. }
+            | Command::Jobs
+            | Command::Permissions
+            | Command::Diff { .. } => Purpose::Query,
             Command::Undo(_) | Command::Redo(_) => Purpose::Undo,
             _ => Purpose::Other,
         };
@@ -142,9 +146,10 @@ impl LineMode {
         if let Some(command) = typed.filter(|_| !text.contains('\n')) {
             return self.run_typed(command.trim());
         }
-        match slash::read(text) {
-            Ok(Typed::Empty) => {}
-            Ok(Typed::Help) => self.show(&(HEAD.to_owned() + &slash::help(MORE) + REST))?,
+        match slash::read(text, &[]) {
+            Ok(Typed::Help) => self.show(&(HEAD.to_owned() + &slash::help(&[], MORE) + REST))?,
+            // It names no commands of its own.
+            Ok(Typed::Empty | Typed::FrontEnd(..)) => {}
             Ok(Typed::Message(text)) => self.say(&text, When::Steer),
             Ok(Typed::Command(command)) => {
                 self.ended |= command == Command::End;
@@ -190,6 +195,7 @@ impl LineMode {
                 return self.explained(&text);
             }
             Ok(Done::Text { text }) => self.show(&self.view.broken(&text))?,
+            Ok(Done::Detail { detail }) => self.show(&self.view.shown(&detail))?,
             Ok(Done::GivenBack { parts }) => return self.take_back(&parts),
             Err(error) => self.show(&self.view.broken(&format!("! {error}")))?,
         }

@@ -25,16 +25,16 @@ use haft_session::SessionId;
 use haft_types::{Body, Choice, Event, Question, When};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-pub use self::{
-    keys::{Keys, Pause, Pauses, Typed},
-    single_question::answer_questions,
-};
 use self::{
     commands::Sends,
     draft::{Decoder, Draft, Press},
     questions::{More, QUIET, choice},
     screen::Screen,
     status::Status,
+};
+pub use self::{
+    keys::{Keys, Pause, Pauses, Typed},
+    single_question::answer_questions,
 };
 use super::{
     print::say_stopped,

@@ -57,18 +57,23 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
             )?;
             continue;
         }
-        let (short, age) = (info.id.short(), base::ago(info.active));
-        let turns = info.turns.map_or_else(|| "-".to_owned(), turns_of);
-        let mut line = format!("{short}  {age:<14}  {turns:>9}");
-        if let Some(cwd) = &info.cwd {
-            let _ = write!(line, "  {}", view::safe(&cwd.text()));
-        }
-        let title: String =
-            title(info).lines().next().unwrap_or_default().chars().take(60).collect();
-        let _ = write!(line, "  {}", view::safe(&title));
-        println(line.trim_end())?;
+        println(session_line(info).trim_end())?;
     }
     Ok(())
+}
+
+/// A session in a line: its id, its age, its turns, its folder, what it was about.
+pub fn session_line(info: &SessionInfo) -> String {
+    let (short, age) = (info.id.short(), base::ago(info.active));
+    let turns = info.turns.map_or_else(|| "-".to_owned(), turns_of);
+    let mut line = format!("{short}  {age:<14}  {turns:>9}");
+    if let Some(cwd) = &info.cwd {
+        // Writing to a string cannot fail.
+        let _ = write!(line, "  {}", view::safe(&cwd.text()));
+    }
+    let title: String = title(info).lines().next().unwrap_or_default().chars().take(60).collect();
+    let _ = write!(line, "  {}", view::safe(&title));
+    line
 }
 
 /// A number of turns, in words.

@@ -11,7 +11,8 @@ const LOOKED: usize = 10_000;
 
 /// Files and folders of the workspace whose names go on as typed.
 pub fn matching(root: &HostPath, asked: &str) -> Vec<String> {
-    let (folder, begin) = asked.rsplit_once('/').map_or(("", asked), |(folder, name)| (folder, name));
+    let (folder, begin) =
+        asked.rsplit_once('/').map_or(("", asked), |(folder, name)| (folder, name));
     let root = Path::new(&*root.text()).join(folder);
     let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
     let mut names: Vec<String> = entries
@@ -48,7 +49,8 @@ pub fn edited(text: &str) -> Result<String, String> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or_default();
     let ended = Command::new(program).args(words).arg(file.path()).status();
-    let ended = ended.map_err(|error| format!("the editor {program} cannot be started: {error}"))?;
+    let ended =
+        ended.map_err(|error| format!("the editor {program} cannot be started: {error}"))?;
     if !ended.success() {
         return Err(format!("the editor {program} failed ({ended}): the text is as it was"));
     }

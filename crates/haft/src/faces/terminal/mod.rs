@@ -3,21 +3,27 @@
 //! **Invariant:** it sends commands and reads events; [`App`] decides what keys mean and what is
 //! shown. What it writes is relative to the live region, see [`haft_tui::screen`].
 
+mod clipboard;
+mod commands;
 mod files;
+mod history;
 mod modes;
+mod page;
 
 use std::{
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
-use haft_agent::{COMMANDS, Command, CommandError, Control, Done, Feed};
+use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use haft_agent::{Command, Control, Feed};
 use haft_render::Extent;
 use haft_session::SessionId;
 use haft_tui::{
-    app::{App, CommandRow, Effect, Facts, keymap},
-    input::{Answer, Input, Parser},
+    app::{App, Effect, Facts},
+    input::{Answer, Input, KeyKind, Parser},
+    pager::{Pager, Pressed},
     screen::{Reflow, Screen, Size},
 };
 use haft_types::{AgentPath, Body, Event, Part, When};
@@ -26,19 +32,17 @@ use tokio::{
     sync::mpsc::UnboundedReceiver,
 };
 
-use self::modes::Modes;
+use self::{commands::Answered, history::Stored, modes::Modes, page::Page};
 use super::{
     line::{Keys, Pause, Pauses, Typed},
     print::say_stopped,
-    view::{self, Style, View, indent},
+    view::{self, Style, View},
 };
 use crate::{
     app::{
-        agent,
-        attachments::is_attached,
+        agent, base,
         problem::Problems,
         session::{Core, Extensions},
-        slash,
     },
     cli::{
         Start,
@@ -50,19 +54,22 @@ pub use self::modes::is_there;
 
 /// The shortest time from one frame to the next.
 const FRAME: Duration = Duration::from_millis(16);
+/// Most bytes of an answer that is held to be copied.
+const LONGEST_ANSWER: usize = 4 << 20;
 /// How long answers of the terminal are waited for.
 const ANSWERS: Duration = Duration::from_secs(2);
 
-/// What became of a command that was sent.
-struct Answered {
-    /// Whether it was to begin a turn.
-    begins: bool,
-    /// Whether it asked why a question is asked.
-    explains: bool,
-    answer: Result<Done, CommandError>,
+/// What follows when the session ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Next {
+    /// A new session.
+    New,
+    /// The session with this id.
+    Open(String),
 }
 
 /// The interface on a terminal.
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 struct Interface {
     core: Arc<Core>,
     control: Control,
@@ -74,6 +81,19 @@ struct Interface {
     sends: FuturesUnordered<BoxFuture<'static, Answered>>,
     /// Finished lines that are not written yet.
     finished: String,
+    /// The transcript, while it is open.
+    page: Option<Page>,
+    history: Stored,
+    facts: Facts,
+    color: bool,
+    /// The Markdown of the last answer of the main agent.
+    answer: String,
+    /// Whether that is at its end.
+    is_whole: bool,
+    /// Whether the person looks elsewhere, where the terminal tells it.
+    is_away: bool,
+    /// What was asked to follow.
+    next: Option<Next>,
     start: Instant,
     /// Until when the terminal's answers are expected.
     answers: Option<Instant>,
@@ -82,79 +102,104 @@ struct Interface {
     ended: bool,
 }
 
-/// Runs the conversation until the person ends it.
+/// Runs conversations until the person ends them.
 pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
+    let mut start = start.clone();
+    while let Some(next) = Box::pin(talk(&start, extensions)).await? {
+        // What began the first one does not begin the next.
+        (start.prompt, start.continue_last, start.resume) = (None, false, None);
+        if let Next::Open(id) = next {
+            start.resume = Some(id);
+        }
+    }
+    Ok(())
+}
+
+/// Runs one conversation; gives what follows.
+async fn talk(start: &Start, extensions: &Extensions) -> Result<Option<Next>, Failure> {
     let problems = Problems::default();
     let opened = agent::open(start, true, extensions, &problems).await;
     let core = super::opened(&problems, opened)?;
-    let size = modes::size().unwrap_or(Size { columns: 80, rows: 24 });
-    let style = Style {
-        root: Some(core.base.place.cwd.clone()),
-        width: size.columns,
-        ..Style::plain(&core.base.environment)
-    };
-    let color = style.color;
-    let view = View::new(style).with(core.specs()).of_session(core.session_id());
     let mut live = super::live(core, start, "terminal", extensions).await?;
     drop(live.control.send(Command::Attend { there: true }));
     live.begin(start).await;
-    let mut talk = Interface {
-        core: live.core.clone(),
-        control: live.control.clone(),
-        app: App::new(Vec::new(), rows_of_commands(), color),
-        screen: Screen::new(size, Reflow::default()),
-        view,
-        modes: Modes::default(),
-        parser: Parser::default(),
-        sends: FuturesUnordered::new(),
-        finished: String::new(),
-        start: Instant::now(),
-        answers: None,
-        has_name: false,
-        spoke: false,
-        ended: false,
-    };
+    let mut talk = Interface::new(&live.core, live.control.clone());
     talk.greet();
     if let Some(prompt) = start.prompt.clone().filter(|prompt| prompt != "-") {
         talk.say(&prompt, When::Steer);
     }
     let ending = Box::pin(talk.run(&mut live.feed)).await;
     let spoke = talk.spoke || talk.core.resumed.is_some();
+    let next = talk.next.take();
     drop(talk);
     let (core, _) = live.stop().await;
     agent::end_talk(&core, "prompt_input_exit").await;
     let stopped = super::close(&core).await;
     say_stopped(&stopped);
     ending?;
-    if spoke { print(&super::line::farewell(core.session_id())) } else { Ok(()) }
-}
-
-fn rows_of_commands() -> Vec<CommandRow> {
-    let row = |spec: &haft_agent::CommandSpec| CommandRow {
-        name: spec.name.to_owned(),
-        arguments: spec.arguments.to_owned(),
-        summary: spec.summary.to_owned(),
-    };
-    COMMANDS.iter().map(row).collect()
+    if spoke {
+        print(&super::line::farewell(core.session_id()))?;
+    }
+    Ok(next)
 }
 
 impl Interface {
+    fn new(core: &Arc<Core>, control: Control) -> Self {
+        let size = modes::size().unwrap_or(Size { columns: 80, rows: 24 });
+        let style = Style {
+            root: Some(core.base.place.cwd.clone()),
+            width: size.columns,
+            ..Style::plain(&core.base.environment)
+        };
+        let color = style.color;
+        let view = View::new(style).with(core.specs()).of_session(core.session_id()).numbered();
+        let home = base::home(&core.base.environment).ok();
+        let history = Stored::of(home.unwrap_or_else(|| Path::new("/dev/null")));
+        Self {
+            core: core.clone(),
+            control,
+            app: App::new(history.texts(), commands::rows(), color),
+            screen: Screen::new(size, Reflow::default()),
+            view,
+            modes: Modes::default(),
+            parser: Parser::default(),
+            sends: FuturesUnordered::new(),
+            finished: String::new(),
+            page: None,
+            history,
+            facts: Facts::default(),
+            color,
+            answer: String::new(),
+            is_whole: false,
+            is_away: false,
+            next: None,
+            start: Instant::now(),
+            answers: None,
+            has_name: false,
+            spoke: false,
+            ended: false,
+        }
+    }
+
     fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn greet(&mut self) {
-        let base = &self.core.base;
+        let core = self.core.clone();
+        let base = &core.base;
         let model = base.loaded.settings.model.name.clone().unwrap_or_default();
         let folder = view::safe(&base.place.cwd.text());
         let version = env!("CARGO_PKG_VERSION");
-        self.finished.push_str(&format!("haft {version} \u{b7} {model} \u{b7} /help\n"));
+        self.tell(&format!("haft {version} \u{b7} {model} \u{b7} /help"));
         self.app.set_mode(base.mode);
-        self.app.set_facts(Facts { folder, model, ..Facts::default() });
+        self.facts = Facts { folder, model, ..Facts::default() };
+        self.app.set_facts(self.facts.clone());
+        self.look_at_branch();
         if let Some(resumed) = self.core.resumed.clone() {
             let id = SessionId::parse(self.core.session_id());
             let short = id.as_ref().map_or(self.core.session_id(), SessionId::short);
-            self.finished.push_str(&format!("- going on with session {short}\n"));
+            self.tell(&format!("- going on with session {short}"));
             let last = self.view.last_exchange(self.core.fold.final_messages());
             self.finished.push_str(&last);
             for line in resumed.unsent.iter().rev() {
@@ -182,6 +227,7 @@ impl Interface {
                 biased;
                 _ = signals.pressed() => self.leave(),
                 pause = pauses.next() => {
+                    self.close_page();
                     if pause == Pause::GoesOn { self.modes.on() }
                     self.redraw();
                 }
@@ -190,7 +236,7 @@ impl Interface {
                     Some(event) => self.event(&event),
                     None => break,
                 },
-                Some(done) = self.sends.next() => self.done(done),
+                Some(done) = self.sends.next() => self.done(done)?,
                 () = self.control.ended(), if !self.ended => self.ended = true,
                 bytes = typed.recv(), if !self.ended => match bytes {
                     Some(Typed::Bytes(bytes, _)) => self.bytes(&bytes)?,
@@ -205,6 +251,7 @@ impl Interface {
                 drawn = Instant::now();
             }
         }
+        self.close_page();
         self.finished.push_str(&self.view.finish().unwrap_or_default());
         let mut out = String::new();
         self.screen.frame(&std::mem::take(&mut self.finished), &[], &mut out);
@@ -218,7 +265,7 @@ impl Interface {
         let moves = self.app.wakes(self.now()).map(|at| self.start + Duration::from_millis(at));
         let keys = self.parser.pending().map(|pending| now + pending.wait);
         let all = [frame, moves, keys, self.answers];
-        all.into_iter().flatten().min().unwrap_or(now + Duration::from_secs(3_600))
+        all.into_iter().flatten().min().unwrap_or(now + Duration::from_hours(1))
     }
 
     fn timeout(&mut self) -> Ending {
@@ -240,6 +287,10 @@ impl Interface {
         }
         let Size { columns, rows } = self.screen.size();
         self.view.fit(columns);
+        if let Some(page) = &mut self.page {
+            let out = page.frame(self.screen.size(), self.color);
+            return if out.is_empty() { Ok(()) } else { draw(&out) };
+        }
         let now = self.now();
         let rows = self.app.rows(self.screen.columns(), rows, now);
         let mut out = String::new();
@@ -279,6 +330,13 @@ impl Interface {
                         self.screen.set_reflow(Reflow::KeepsLine);
                     }
                 }
+                Input::Focus(has) => self.is_away = !has,
+                Input::Key(key) if self.page.is_some() => {
+                    let page = self.page.as_mut().filter(|_| key.kind != KeyKind::Release);
+                    if page.map(|page| page.pager().key(key)) == Some(Pressed::Close) {
+                        self.close_page();
+                    }
+                }
                 input => {
                     for effect in self.app.input(input, self.now()) {
                         self.effect(effect)?;
@@ -293,7 +351,7 @@ impl Interface {
         match effect {
             Effect::Send { text, later } => self.line(&text, later),
             Effect::Interrupt => self.send(Command::Interrupt { agent: AgentPath::default() }),
-            Effect::Mode(mode) => self.send(Command::Mode { mode: Some(mode) }),
+            Effect::Mode(mode) => self.set_mode(mode),
             Effect::Reply(question, reply) => self.send(Command::Reply { question, reply }),
             Effect::ShowAll => self.put(Extent::ALL),
             Effect::Explain(question) => self.send(Command::Explain { question }),
@@ -307,11 +365,33 @@ impl Interface {
                 self.modes.suspend();
                 self.redraw();
             }
+            Effect::Withdraw => self.withdraw(),
+            Effect::Transcript => self.read_transcript(),
             Effect::Redraw => self.redraw(),
             Effect::Leave => self.leave(),
             Effect::Tell(line) => self.tell(&line),
         }
         Ok(())
+    }
+
+    /// Opens the transcript over the main screen, where nothing is written meanwhile.
+    fn open_page(&mut self, pager: Pager) -> Ending {
+        let mut out = String::new();
+        self.screen.frame(&std::mem::take(&mut self.finished), &[], &mut out);
+        self.screen.erase(&mut out);
+        draw(&out)?;
+        self.modes.alternate(true);
+        self.page = Some(Page::new(pager));
+        Ok(())
+    }
+
+    /// Goes back to the main screen; what was finished meanwhile is written with the next frame.
+    fn close_page(&mut self) {
+        if self.page.take().is_some() {
+            self.modes.alternate(false);
+            self.redraw();
+            self.put_again();
+        }
     }
 
     /// Takes the live region away.
@@ -346,75 +426,6 @@ impl Interface {
         Ok(())
     }
 
-    /// Carries a sent line out.
-    fn line(&mut self, text: &str, later: bool) {
-        let text = text.trim();
-        if let Some(command) = text.strip_prefix('!').filter(|_| !text.contains('\n')) {
-            self.send(Command::Run { line: command.trim().to_owned() });
-            return;
-        }
-        match slash::read(text) {
-            Ok(slash::Typed::Empty) => {}
-            Ok(slash::Typed::Help) => {
-                let help = help();
-                self.finished.push_str(&help);
-            }
-            Ok(slash::Typed::Message(text)) => {
-                let when = if later { When::FollowUp } else { When::Steer };
-                self.say(&text, when);
-            }
-            Ok(slash::Typed::Command(command)) => {
-                self.ended |= command == Command::End;
-                self.send(command);
-            }
-            Err(told) => self.finished.push_str(&self.view.broken(&told)),
-        }
-    }
-
-    fn say(&mut self, text: &str, when: When) {
-        self.app.expect_turn(true);
-        self.send(slash::message(text, when));
-    }
-
-    fn send(&mut self, command: Command) {
-        let begins = matches!(command, Command::Say { .. });
-        let explains = matches!(command, Command::Explain { .. });
-        self.spoke |= begins || matches!(command, Command::Run { .. });
-        let answer = self.control.send(command);
-        let answered = answer.map(move |answer| Answered { begins, explains, answer });
-        self.sends.push(answered.boxed());
-    }
-
-    fn done(&mut self, Answered { begins, explains, answer }: Answered) {
-        match answer {
-            Ok(Done::Nothing) => {}
-            Ok(Done::Text { text }) => {
-                let text = self.view.broken(&text);
-                self.finished.push_str(&text);
-                if explains {
-                    self.put_again();
-                }
-            }
-            Ok(Done::GivenBack { parts }) => self.give_back(&parts),
-            Err(error) => {
-                if begins {
-                    self.app.expect_turn(false);
-                }
-                let text = self.view.broken(&format!("! {error}"));
-                self.finished.push_str(&text);
-            }
-        }
-    }
-
-    fn give_back(&mut self, parts: &[Part]) {
-        let typed = parts.iter().filter(|part| !is_attached(part));
-        let texts = typed.filter_map(|part| match part {
-            Part::Text { text } => Some(text.as_str()),
-            _ => None,
-        });
-        texts.rev().for_each(|text| self.app.give_back(text));
-    }
-
     fn event(&mut self, event: &Arc<Event>) {
         let is_question = self.app.event(event, self.now());
         let is_known = match &event.body {
@@ -427,11 +438,34 @@ impl Interface {
         } else if let Some(text) = self.view.event(event) {
             self.finished.push_str(&text);
         }
-        if let Body::Unsent { parts } = &event.body {
-            self.give_back(parts);
-        }
+        self.follow(event);
         if is_question {
             self.put(Extent::SCREEN);
+        }
+    }
+
+    /// What else an event means for this front end.
+    fn follow(&mut self, event: &Event) {
+        let is_main = event.agent.is_main();
+        match &event.body {
+            Body::Unsent { parts } => self.give_back(parts),
+            Body::AnswerPart { part: Part::Text { text }, .. } if is_main => {
+                if std::mem::take(&mut self.is_whole) {
+                    self.answer.clear();
+                }
+                if self.answer.len() + text.len() <= LONGEST_ANSWER {
+                    self.answer.push_str(text);
+                }
+            }
+            Body::AnswerEnded { .. } if is_main => self.is_whole = true,
+            Body::Asked { .. } if self.is_away => modes::notify("haft asks something"),
+            Body::TurnEnded { .. } if is_main => {
+                self.look_at_branch();
+                if self.is_away {
+                    modes::notify("haft is done");
+                }
+            }
+            _ => {}
         }
     }
 
@@ -453,16 +487,4 @@ impl Interface {
         let now = self.now();
         self.app.put(options, now);
     }
-}
-
-/// The keys and the commands, for people.
-fn help() -> String {
-    let keys = keymap::KEYS.iter().filter(|binding| !binding.about.is_empty());
-    let rows: Vec<String> =
-        keys.map(|binding| format!("{:15} {}", binding.key, binding.about)).collect();
-    let more = [
-        ("!COMMAND", "run a command yourself; the model is told what it gave"),
-        ("@PATH", "in a message: what the file, image or folder holds goes along"),
-    ];
-    format!("\nCommands\n{}\nKeys\n{}\n", slash::help(&more), indent(&rows.join("\n"), "  "))
 }

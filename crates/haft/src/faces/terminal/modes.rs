@@ -24,6 +24,7 @@ const ASK: &str = "\u{1b}[>0q\u{1b}[c";
 #[derive(Default)]
 pub struct Modes {
     saved: Option<Termios>,
+    is_alternate: bool,
 }
 
 impl Modes {
@@ -35,19 +36,28 @@ impl Modes {
         raw.make_raw();
         if tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).is_ok() {
             self.saved = Some(old);
-            tell(ON);
+            emit(ON);
         }
     }
 
     /// Asks the terminal what it is.
     pub fn ask() {
-        tell(ASK);
+        emit(ASK);
+    }
+
+    /// Goes to the alternate screen, or back.
+    pub fn alternate(&mut self, on: bool) {
+        if self.is_alternate != on {
+            self.is_alternate = on;
+            emit(if on { "\u{1b}[?1049h" } else { "\u{1b}[?1049l" });
+        }
     }
 
     /// Puts everything back.
     pub fn off(&mut self) {
+        self.alternate(false);
         if let Some(old) = self.saved.take() {
-            tell(OFF);
+            emit(OFF);
             // A terminal that is gone needs no putting back.
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, &old);
         }
@@ -74,8 +84,7 @@ impl Drop for Modes {
 /// The size of the terminal; none where it does not tell.
 pub fn size() -> Option<Size> {
     let told = tcgetwinsize(std::io::stdout()).ok()?;
-    (told.ws_col > 0 && told.ws_row > 0)
-        .then_some(Size { columns: told.ws_col, rows: told.ws_row })
+    (told.ws_col > 0 && told.ws_row > 0).then_some(Size { columns: told.ws_col, rows: told.ws_row })
 }
 
 /// Whether the interface can be on this terminal.
@@ -83,11 +92,19 @@ pub fn is_there() -> bool {
     let environment = Environment::capture();
     !environment.dumb
         && !environment.no_color
-        && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && size().is_some()
+        && std::io::stdin().is_terminal()
+        && std::io::stdout().is_terminal()
+        && size().is_some()
+}
+
+/// Tells a person who looks elsewhere that something is there: by the bell, and in words where the
+/// terminal shows these (OSC 9).
+pub fn notify(text: &str) {
+    emit(&format!("\u{1b}]9;{text}\u{7}\u{7}"));
 }
 
 /// A terminal that is gone is told nothing.
-fn tell(sequence: &str) {
+pub fn emit(sequence: &str) {
     let mut out = std::io::stdout().lock();
     drop(out.write_all(sequence.as_bytes()).and_then(|()| out.flush()));
 }

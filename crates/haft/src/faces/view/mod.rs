@@ -39,6 +39,9 @@ const FOLD: u16 = 10;
 /// Lines of a diff before the rest is folded.
 const FOLD_DIFF: u16 = 60;
 
+/// Lines of what was asked for before the rest is folded.
+const FOLD_ASKED: u16 = 400;
+
 /// Lines of what a failed call says before the rest is folded.
 const FOLD_FAILURE: u16 = 60;
 
@@ -104,6 +107,20 @@ pub struct View {
     part: Option<EntryId>,
     /// The agent that wrote last.
     writer: AgentPath,
+    folding: Folding,
+    /// The last fold that says its number.
+    last_fold: Option<u64>,
+}
+
+/// What becomes of long results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Folding {
+    /// Their rest is counted.
+    Plain,
+    /// The fold says its number, which is that of the call, and the key that opens it.
+    Numbered,
+    /// All is shown.
+    Open,
 }
 
 impl View {
@@ -135,6 +152,8 @@ impl View {
             inside: false,
             part: None,
             writer: AgentPath::default(),
+            folding: Folding::Plain,
+            last_fold: None,
         }
         .with(&specs)
     }
@@ -151,6 +170,37 @@ impl View {
     pub fn of_session(mut self, id: &str) -> Self {
         id.clone_into(&mut self.session);
         self
+    }
+
+    /// Numbers folds, for a front end that opens them.
+    #[must_use]
+    pub const fn numbered(mut self) -> Self {
+        self.folding = Folding::Numbered;
+        self
+    }
+
+    /// Folds nothing, and shows results whole when they have come.
+    #[must_use]
+    pub const fn unfolded(mut self) -> Self {
+        self.folding = Folding::Open;
+        self
+    }
+
+    /// The number of the last fold.
+    pub const fn last_fold(&self) -> Option<u64> {
+        self.last_fold
+    }
+
+    /// The room for so many lines of a result.
+    fn room_of(&self, lines: u16) -> Room {
+        let lines = (self.folding != Folding::Open).then_some(lines);
+        Room { lines, ..self.room }
+    }
+
+    /// Something that was asked for, as far as it is of use on a screen.
+    pub fn shown(&self, detail: &Detail) -> String {
+        let room = Room { lines: Some(FOLD_ASKED), ..self.room };
+        indent(&self.terminal.detail(detail, room), "  ") + "\n"
     }
 
     /// Sets the width in columns from here on; 0 means no limit.
@@ -295,7 +345,8 @@ impl View {
 
     /// Output of the call whose head stands last; any other is shown when its call ends.
     fn output(&mut self, call: &CallId, text: &str) -> Option<String> {
-        if self.last.as_ref() != Some(call) {
+        // What is shown whole needs no beginning.
+        if self.last.as_ref() != Some(call) || self.folding == Folding::Open {
             return None;
         }
         let live = &mut self.open.get_mut(call)?.live;
@@ -310,7 +361,16 @@ impl View {
         if full {
             // From here on the head no longer stands last; the end is told with the result.
             self.last = None;
-            shown.push_str("  \u{2026} more comes; its end is shown when the command has ended\n");
+            let number = match self.folding {
+                Folding::Numbered => {
+                    self.last_fold = fold_number(call).parse().ok();
+                    format!(" ({}), ctrl+o", fold_number(call))
+                }
+                Folding::Plain | Folding::Open => String::new(),
+            };
+            shown.push_str("  \u{2026} more comes; its end is shown when the command has ended");
+            shown.push_str(&number);
+            shown.push('\n');
         }
         (!shown.is_empty()).then_some(shown)
     }
@@ -331,11 +391,18 @@ impl View {
         }
         self.last = None;
         self.terminal.status = Some(outcome.status);
+        self.terminal.hint = match self.folding {
+            Folding::Numbered => format!("({}), ctrl+o", fold_number(call)).into(),
+            Folding::Plain | Folding::Open => "".into(),
+        };
         let body = match &outcome.detail {
             Some(detail) => self.body(detail, live, &name),
             None if outcome.status == Status::Done => self.prose(&outcome.joined_text()),
             None => String::new(),
         };
+        if !self.terminal.hint.is_empty() && body.contains(&*self.terminal.hint) {
+            self.last_fold = fold_number(call).parse().ok();
+        }
         if !body.trim().is_empty() {
             text.push_str(&indent(body.trim_end(), "  "));
             text.push('\n');
@@ -358,7 +425,7 @@ impl View {
         if outcome.status != Status::Failed || outcome.detail.is_some() {
             return format!("  {}\n", self.terminal.outcome(outcome, took, self.room).trim_end());
         }
-        let room = Room { lines: Some(FOLD_FAILURE), ..self.room };
+        let room = self.room_of(FOLD_FAILURE);
         indent(&self.terminal.failure(outcome, took, room), "  ") + "\n"
     }
 
@@ -383,7 +450,7 @@ impl View {
             Shape::Diff { .. } => FOLD_DIFF,
             _ => FOLD,
         };
-        self.terminal.detail(detail, Room { lines: Some(lines), ..self.room })
+        self.terminal.detail(detail, self.room_of(lines))
     }
 
     /// A detail without a first line that the name of the call ends with already.
@@ -546,6 +613,11 @@ fn first_lines(text: &str) -> String {
     let first: Vec<&str> = lines.by_ref().take(usize::from(FOLD)).collect();
     let more = if lines.next().is_some() { "\n\u{2026}" } else { "" };
     first.join("\n") + more
+}
+
+/// The number of a fold: that of its call.
+pub fn fold_number(call: &CallId) -> &str {
+    call.0.strip_prefix('c').unwrap_or(&call.0)
 }
 
 /// Puts `by` before every line.

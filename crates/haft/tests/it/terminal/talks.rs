@@ -37,17 +37,15 @@ fn a_question_is_answered_by_one_key() {
     ]);
     let tmux = talk(&world, &model, "");
     tmux.line("please edit a.txt");
-    let screen = tmux.sees("tab: no, because");
+    let screen = tmux.sees("press a key");
     assert!(screen.contains("I edit it.") && screen.contains("+ beta"), "{screen}");
-    // A key counts once the question stood for a while: until then it is typed.
-    assert!(until(PATIENCE, || {
-        tmux.types("y");
-        if tmux.screen().contains("It is done.") {
-            return true;
-        }
-        tmux.key("BSpace");
-        false
-    }));
+    // Typing puts the keys off; deleting what was typed gives them back, after a while.
+    tmux.types("x");
+    tmux.sees("> x");
+    tmux.key("BSpace");
+    tmux.sees("press a key");
+    tmux.types("y");
+    tmux.sees("It is done.");
     assert_eq!(world.read("a.txt"), "beta\n");
     let screen = tmux.screen();
     markers_stand(&screen);
@@ -99,6 +97,138 @@ fn sizes_change_while_an_answer_streams_and_no_line_is_lost() {
         assert_eq!(screen.matches(&line).count(), 1, "{line}\n{screen}");
     }
     assert_eq!(screen.matches("a message;").count(), 1, "{screen}");
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+    tmux.is_sane(&world);
+}
+
+/// The terminal takes the clipboard: no tool of this machine has a screen here.
+#[test]
+fn long_results_open_in_the_transcript_and_answers_are_copied() {
+    let world = World::new();
+    let call = json!({"name": "bash", "input": {"command": "seq 1 400"}});
+    let model = world
+        .script(&[json!({"calls": [call]}), json!({"text": "Look:\n\n```sh\necho hi\n```\n"})]);
+    let tmux = talk(&world, &model, "--mode bypass");
+    tmux.line("count");
+    let screen = tmux.sees("echo hi");
+    assert!(screen.contains("(1), ctrl+o"), "{screen}");
+    assert!(!screen.contains("\n  250\n"), "{screen}");
+    tmux.key("C-o");
+    tmux.sees("q back");
+    // All of it stands there: a search goes through it.
+    tmux.types("/250");
+    tmux.key("Enter");
+    assert!(until(PATIENCE, || tmux.screen().contains("\n  250\n")), "{}", tmux.screen());
+    tmux.types("1");
+    tmux.key("Enter");
+    tmux.sees("seq 1 400");
+    tmux.resize(60);
+    tmux.resize(120);
+    tmux.types("q");
+    let screen = tmux.sees("a message;");
+    markers_stand(&screen);
+    assert_eq!(screen.matches("a message;").count(), 1, "{screen}");
+    assert_eq!(screen.matches("echo hi").count(), 1, "{screen}");
+    assert!(!screen.contains("\n  250\n"), "{screen}");
+    tmux.line("/copy 2");
+    tmux.sees("has no code block 2");
+    tmux.line("/copy 1");
+    tmux.sees("code block 1");
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+    tmux.is_sane(&world);
+}
+
+#[test]
+fn what_changed_is_shown_and_a_line_is_remembered() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let edit = json!({"name": "edit", "input": {"path": "a.txt", "edits": [
+        {"old_text": "alpha", "new_text": "beta"}]}});
+    let model = world.script(&[json!({"calls": [edit]}), json!({"text": "It is done."})]);
+    let tmux = talk(&world, &model, "--mode accept-edits --deny 'Bash(rm:*)'");
+    tmux.line("/diff");
+    tmux.sees("no file was changed");
+    tmux.line("edit it");
+    tmux.sees("It is done.");
+    let shown = |tmux: &Tmux| tmux.screen().matches("+ beta").count();
+    let before = shown(&tmux);
+    tmux.line("/diff");
+    assert!(until(PATIENCE, || shown(&tmux) > before), "{}", tmux.screen());
+    tmux.line("/permissions");
+    tmux.sees("Bash(rm:*)");
+    tmux.line("/jobs");
+    tmux.sees("there are no jobs");
+    tmux.line("/remember use tabs");
+    assert!(until(PATIENCE, || world.work().join("AGENTS.md").exists()));
+    tmux.sees("+ - use tabs");
+    tmux.line("/remember and no semicolons");
+    tmux.sees("+ - and no semicolons");
+    assert_eq!(world.read("AGENTS.md"), "- use tabs\n- and no semicolons\n");
+    tmux.line("/mdoe");
+    tmux.sees("did you mean /mode");
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+}
+
+#[test]
+fn lines_that_wait_come_back_and_an_earlier_line_is_found() {
+    let world = World::new();
+    let seconds = unique_seconds();
+    let call = json!({"name": "bash", "input": {"command": format!("sleep {seconds}")}});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "I am still here."})]);
+    let tmux = talk(&world, &model, "--mode bypass");
+    tmux.line("run it");
+    assert!(until(PATIENCE, || runs(&format!("sleep\0{seconds}"))));
+    tmux.line("and then this");
+    tmux.sees("waits: and then this");
+    tmux.key("Up");
+    assert!(until(PATIENCE, || tmux.screen().contains("> and then this")));
+    assert!(until(PATIENCE, || !tmux.screen().contains("waits:")));
+    // With text in the editor it stops what runs, too.
+    tmux.key("Escape");
+    tmux.sees("interrupted");
+    tmux.key("C-u");
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+    // In another session.
+    tmux.haft(&format!("--model '{model}'"));
+    assert!(until(PATIENCE, || tmux.screen().matches("a message;").count() == 1));
+    tmux.key("C-r");
+    tmux.types("run");
+    tmux.sees("search: run");
+    tmux.key("Enter");
+    assert!(until(PATIENCE, || tmux.screen().contains("> run it")));
+    tmux.key("C-e");
+    tmux.key("C-u");
+    tmux.key("C-d");
+    assert!(until(PATIENCE, || tmux.screen().matches("ended with 0").count() == 2));
+    tmux.is_sane(&world);
+}
+
+#[test]
+fn one_process_holds_one_session_after_the_other() {
+    let world = World::new();
+    let model = world.script(&[json!({"text": "First answer."})]);
+    let tmux = talk(&world, &model, "");
+    tmux.line("first");
+    tmux.sees("First answer.");
+    tmux.line("/resume");
+    tmux.sees("there is no other session");
+    tmux.line("/clear");
+    assert!(until(PATIENCE, || tmux.screen().matches("/help").count() == 2), "{}", tmux.screen());
+    tmux.line("/resume");
+    let screen = tmux.sees("/resume ID opens one");
+    let line = screen.lines().find(|line| line.contains("1 turn")).unwrap();
+    assert!(line.contains("first"), "{line}");
+    let id = line.split_whitespace().next().unwrap();
+    tmux.line(&format!("/resume {id}"));
+    let screen = tmux.sees("going on with session");
+    assert_eq!(screen.matches("First answer.").count(), 2, "{screen}");
+    markers_stand(&screen);
+    tmux.line("/resume nothing");
+    tmux.sees("! ");
     tmux.key("C-d");
     tmux.sees("ended with 0");
     tmux.is_sane(&world);

@@ -1,0 +1,308 @@
+//! Sent lines as commands, what becomes of them, and the commands of this front end.
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_agent::{Command, CommandError, Done};
+use haft_tui::{
+    app::{CommandRow, keymap},
+    pager::Pager,
+};
+use haft_types::{AgentPath, Mode, Part, When};
+
+use super::{
+    Interface, Next,
+    clipboard::{self, Copied},
+    modes, page,
+};
+use crate::{
+    app::{attachments::is_attached, git, slash},
+    faces::{
+        session::session_line,
+        view::{self, Style, indent},
+    },
+};
+
+/// The commands that this front end carries out.
+pub(super) const OWN: &[&str] = &["clear", "resume", "copy", "transcript", "keys", "redraw"];
+/// Sessions that are listed.
+const LISTED: usize = 20;
+
+/// Something that was waited for.
+pub(super) enum Answered {
+    /// What became of a command.
+    Command {
+        /// Whether it was to begin a turn.
+        begins: bool,
+        /// Whether it asked why a question is asked.
+        explains: bool,
+        answer: Result<Done, CommandError>,
+    },
+    /// The transcript was read.
+    Transcript(Result<Pager, String>),
+    /// A text was put on the clipboard, with what it was.
+    Copied(String, Result<Copied, String>),
+    /// The branch that is checked out.
+    Branch(Option<String>),
+}
+
+/// Rows for completion.
+pub(super) fn rows() -> Vec<CommandRow> {
+    let row = |spec: &haft_agent::CommandSpec| CommandRow {
+        name: spec.name.to_owned(),
+        arguments: spec.arguments.to_owned(),
+        summary: spec.summary.to_owned(),
+    };
+    slash::commands(OWN).map(row).collect()
+}
+
+impl Interface {
+    /// Carries a sent line out.
+    pub(super) fn line(&mut self, text: &str, later: bool) {
+        let text = text.trim();
+        if !text.is_empty() {
+            self.history.add(text);
+        }
+        if let Some(command) = text.strip_prefix('!').filter(|_| !text.contains('\n')) {
+            self.send(Command::Run { line: command.trim().to_owned() });
+            return;
+        }
+        match slash::read(text, OWN) {
+            Ok(slash::Typed::Empty) => {}
+            Ok(slash::Typed::Help) => self.finished.push_str(&help()),
+            Ok(slash::Typed::FrontEnd(name, rest)) => self.own(name, &rest),
+            Ok(slash::Typed::Message(text)) => {
+                let when = if later { When::FollowUp } else { When::Steer };
+                self.say(&text, when);
+            }
+            Ok(slash::Typed::Command(command)) => {
+                self.ended |= command == Command::End;
+                self.send(command);
+            }
+            Err(told) => self.finished.push_str(&self.view.broken(&told)),
+        }
+    }
+
+    pub(super) fn say(&mut self, text: &str, when: When) {
+        self.app.expect_turn(true);
+        self.send(slash::message(text, when));
+    }
+
+    pub(super) fn send(&mut self, command: Command) {
+        let begins = matches!(command, Command::Say { .. });
+        let explains = matches!(command, Command::Explain { .. });
+        self.spoke |= begins || matches!(command, Command::Run { .. });
+        let answer = self.control.send(command);
+        let answered = answer.map(move |answer| Answered::Command { begins, explains, answer });
+        self.sends.push(answered.boxed());
+    }
+
+    /// Carries out a command of this front end.
+    fn own(&mut self, name: &str, rest: &str) {
+        match name {
+            "clear" => self.go_to(Next::New),
+            "resume" if rest.is_empty() => self.list_sessions(),
+            "resume" => self.resume(rest),
+            "copy" => self.copy(rest),
+            "transcript" => self.read_transcript(),
+            "keys" => self.tell(&format!("\n{}", keys())),
+            "redraw" => self.redraw(),
+            _ => {}
+        }
+    }
+
+    /// Ends this session for another one, where nothing is lost by that.
+    fn go_to(&mut self, next: Next) {
+        if self.app.is_busy() || self.app.question().is_some() {
+            self.tell("! haft is at work: stop it with esc first");
+            return;
+        }
+        let jobs = self.core.jobs().all();
+        let running = jobs.iter().filter(|job| job.end().is_none());
+        let named: Vec<String> = running.map(|job| job.named()).collect();
+        if !named.is_empty() && self.next.as_ref() != Some(&next) {
+            let named = view::safe(&named.join(", "));
+            self.tell(&format!("! this stops what runs: {named}; say it once more to do so"));
+            self.next = Some(next);
+            return;
+        }
+        self.next = Some(next);
+        self.ended = true;
+    }
+
+    fn resume(&mut self, id: &str) {
+        let found = self.core.base.store().map_err(|error| error.to_string());
+        let found = found.and_then(|store| {
+            crate::app::base::find(&store, id).map_err(|error| error.to_string())
+        });
+        match found {
+            Ok(id) if id.as_str() == self.core.session_id() => self.tell("- it is this session"),
+            Ok(id) => self.go_to(Next::Open(id.as_str().to_owned())),
+            Err(error) => {
+                let text = self.view.broken(&format!("! {error}"));
+                self.finished.push_str(&text);
+            }
+        }
+    }
+
+    /// Lists the newest sessions of this folder.
+    fn list_sessions(&mut self) {
+        let listing = self.core.base.store().map_err(|error| error.to_string());
+        let listing = listing.and_then(|store| store.list().map_err(|error| error.to_string()));
+        let listing = match listing {
+            Ok(listing) => listing,
+            Err(error) => return self.tell(&format!("! {error}")),
+        };
+        let cwd = &self.core.base.place.cwd;
+        let here = listing.sessions.iter().filter(|info| info.cwd.as_ref() == Some(cwd));
+        let others = here.filter(|info| info.id.as_str() != self.core.session_id());
+        let lines: Vec<String> = others.take(LISTED).map(session_line).collect();
+        if lines.is_empty() {
+            self.tell("- there is no other session of this folder");
+        } else {
+            self.tell(&format!("{}\n- /resume ID opens one", lines.join("\n")));
+        }
+    }
+
+    /// Puts the last answer on the clipboard, or a code block of it.
+    fn copy(&mut self, which: &str) {
+        let answer = self.answer.trim().to_owned();
+        let (what, text) = match which.parse::<usize>() {
+            _ if answer.is_empty() => return self.tell("! there is no answer yet"),
+            _ if which.is_empty() => ("the answer".to_owned(), Some(answer)),
+            Ok(number) => (format!("code block {number}"), clipboard::code_block(&answer, number)),
+            Err(_) => return self.tell("! /copy takes the number of a code block, from 1"),
+        };
+        let Some(text) = text else {
+            return self.tell(&format!("! the last answer has no {what}"));
+        };
+        let copying = tokio::task::spawn_blocking(move || clipboard::copy(&text));
+        let copied = copying.map(move |copied| {
+            let copied = copied.unwrap_or_else(|error| Err(error.to_string()));
+            Answered::Copied(what, copied)
+        });
+        self.sends.push(copied.boxed());
+    }
+
+    /// Has the whole session read, to be shown on the alternate screen.
+    pub(super) fn read_transcript(&mut self) {
+        let fold = self.view.last_fold();
+        let (core, columns) = (self.core.clone(), self.screen.size().columns);
+        let style =
+            Style { root: Some(core.base.place.cwd.clone()), width: columns, color: self.color };
+        let reading = tokio::task::spawn_blocking(move || page::read(&core, style, fold));
+        let read = reading
+            .map(|read| Answered::Transcript(read.unwrap_or_else(|error| Err(error.to_string()))));
+        self.sends.push(read.boxed());
+    }
+
+    /// Has it found out which branch is checked out.
+    pub(super) fn look_at_branch(&self) {
+        let core = self.core.clone();
+        let branch: BoxFuture<'static, Answered> =
+            async move { Answered::Branch(git::branch(&core.base).await) }.boxed();
+        self.sends.push(branch);
+    }
+
+    /// Something that was waited for is there.
+    pub(super) fn done(&mut self, answered: Answered) -> crate::cli::exit::Ending {
+        match answered {
+            Answered::Command { begins, explains, answer } => {
+                self.answered(begins, explains, answer);
+            }
+            Answered::Transcript(Ok(pager)) => return self.open_page(pager),
+            Answered::Copied(what, Ok(Copied::ByTool(tool))) => {
+                self.tell(&format!("- copied {what} ({tool})"));
+            }
+            Answered::Copied(what, Ok(Copied::ByTerminal(sequence))) => {
+                modes::emit(&sequence);
+                self.tell(&format!("- gave {what} to the terminal's clipboard"));
+            }
+            Answered::Branch(branch) => {
+                self.facts.branch = view::safe(&branch.unwrap_or_default());
+                self.app.set_facts(self.facts.clone());
+            }
+            Answered::Transcript(Err(error)) | Answered::Copied(_, Err(error)) => {
+                let text = self.view.broken(&format!("! {error}"));
+                self.finished.push_str(&text);
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, begins: bool, explains: bool, answer: Result<Done, CommandError>) {
+        match answer {
+            Ok(Done::Nothing) => {}
+            Ok(Done::Detail { detail }) => {
+                let text = self.view.shown(&detail);
+                self.finished.push_str(&text);
+            }
+            Ok(Done::Text { text }) => {
+                let text = self.view.broken(&text);
+                self.finished.push_str(&text);
+                if explains {
+                    self.put_again();
+                }
+            }
+            Ok(Done::GivenBack { parts }) => self.give_back(&parts),
+            Err(error) => {
+                if begins {
+                    self.app.expect_turn(false);
+                }
+                let text = self.view.broken(&format!("! {error}"));
+                self.finished.push_str(&text);
+            }
+        }
+    }
+
+    /// Puts messages that were not sent before what is typed.
+    pub(super) fn give_back(&mut self, parts: &[Part]) {
+        let typed = parts.iter().filter(|part| !is_attached(part));
+        let texts = typed.filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.rev().for_each(|text| self.app.give_back(text));
+    }
+
+    pub(super) fn set_mode(&mut self, mode: Mode) {
+        self.send(Command::Mode { mode: Some(mode) });
+    }
+
+    pub(super) fn withdraw(&mut self) {
+        self.send(Command::Withdraw { agent: AgentPath::default(), id: None });
+    }
+}
+
+fn keys() -> String {
+    let keys = keymap::KEYS.iter().filter(|binding| !binding.about.is_empty());
+    let rows: Vec<String> =
+        keys.map(|binding| format!("{:15} {}", binding.key, binding.about)).collect();
+    indent(&rows.join("\n"), "  ")
+}
+
+/// The commands and the keys, for people.
+fn help() -> String {
+    let more = [
+        ("!COMMAND", "run a command yourself; the model is told what it gave"),
+        ("@PATH", "in a message: what the file, image or folder holds goes along"),
+    ];
+    format!("\nCommands\n{}\nKeys\n{}\n", slash::help(OWN, &more), keys())
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_agent::RunBy;
+
+    use super::*;
+
+    #[test]
+    fn help_has_each_command_and_key() {
+        let help = help();
+        for spec in haft_agent::COMMANDS {
+            assert_eq!(spec.run_by == RunBy::FrontEnd, OWN.contains(&spec.name), "{}", spec.name);
+            assert!(help.contains(&format!("  /{}", spec.name)), "{}", spec.name);
+        }
+        for binding in keymap::KEYS.iter().filter(|binding| !binding.about.is_empty()) {
+            assert!(help.contains(binding.about), "{}", binding.key);
+        }
+    }
+}
