@@ -176,6 +176,28 @@ impl Bus {
         self.state().log.leaf()
     }
 
+    /// Lets the conversation go on from an earlier event of the log: what follows is a branch of its
+    /// own. Only for when no agent works.
+    ///
+    /// # Errors
+    /// When the log has no such event, or cannot be written; then nothing has changed.
+    pub fn rewind(&self, to: EventId, events: &[Event]) -> Result<(), RecordError> {
+        self.keep()?;
+        let from = self.leaf();
+        self.state().log.set_leaf(to).map_err(|error| unkept(&error))?;
+        let told = self.emit(&AgentPath::default(), TurnId::default(), Body::Rewound { from });
+        let mut state = self.state();
+        if told.is_err() {
+            // It was the last one: it is there.
+            drop(state.log.set_leaf(from));
+            return told;
+        }
+        for fold in state.folds.iter().filter_map(Weak::upgrade) {
+            lock(&fold).restart(haft_session::on_branch(events, to));
+        }
+        Ok(())
+    }
+
     /// Shows an event without recording it, for what must be seen even when the log fails.
     pub fn broadcast(&self, agent: &AgentPath, turn: TurnId, body: Body) {
         let event = Arc::new(self.event(agent, turn, body));

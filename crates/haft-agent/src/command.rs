@@ -86,6 +86,8 @@ pub enum Command {
     Undo(UndoRequest),
     /// Makes changes again that were taken back.
     Redo(UndoRequest),
+    /// Goes back to before an earlier message of the person.
+    Rewind(RewindRequest),
     /// Runs a command of the person. The main agent is told its output with the next message.
     Run {
         /// The command.
@@ -122,6 +124,33 @@ pub struct UndoRequest {
     /// Whether what others changed since is replaced, too.
     #[serde(default)]
     pub force: bool,
+}
+
+/// How far a conversation goes back, and what with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RewindRequest {
+    /// To before which message of the person: 1 is the last one. None lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<u64>,
+    /// Whether the last rewind is undone instead.
+    #[serde(default)]
+    pub back: bool,
+    /// What goes back.
+    #[serde(default)]
+    pub what: Rewound,
+}
+
+/// What goes back with a rewind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rewound {
+    /// The conversation, and the files that it changed.
+    #[default]
+    Both,
+    /// The conversation alone.
+    Talk,
+    /// The files alone.
+    Files,
 }
 
 /// What happens to a command that comes while the main agent works.
@@ -182,6 +211,12 @@ pub const COMMANDS: &[CommandSpec] = &[
         "redo",
         "[N]",
         "make again what was taken back; both take --force, and /undo takes --turn",
+        WhenBusy::Refused,
+    ),
+    row(
+        "rewind",
+        "[N]",
+        "list your messages, or go back to before message N; both, talk or files may follow",
         WhenBusy::Refused,
     ),
     row("diff", "[session]", "show what the last turn changed, or the session", WhenBusy::Now),

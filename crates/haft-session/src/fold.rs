@@ -93,6 +93,15 @@ impl Fold {
         }
     }
 
+    /// Starts anew with what a branch holds up to its end.
+    pub fn restart<'a>(&mut self, branch: impl Iterator<Item = &'a Event>) {
+        let revision = self.revision + 1;
+        *self = Self::new(std::mem::take(&mut self.agent));
+        branch.for_each(|event| self.push(event));
+        // Whoever encoded messages encodes all again.
+        self.revision += revision;
+    }
+
     /// All messages. Those from [`final_count`](Self::final_count) on stand for what is open, as
     /// if nothing more came: a streaming answer so far, and calls without a result.
     pub fn messages(&mut self) -> &[Message] {

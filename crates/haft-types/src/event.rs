@@ -408,6 +408,11 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         receipts: Vec<Receipt>,
     },
+    /// The conversation goes on from an earlier event, its parent.
+    Rewound {
+        /// The event that was the last one until now: going back to it undoes this.
+        from: EventId,
+    },
 }
 
 impl Body {

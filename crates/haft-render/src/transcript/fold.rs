@@ -194,6 +194,10 @@ impl Transcript {
             }
             Body::Break { cause, at_byte } => Content::Break { cause: *cause, at_byte: *at_byte },
             Body::Undone { .. } => Content::Undone(event.clone()),
+            Body::Rewound { .. } => {
+                let text = "the conversation goes on from an earlier message".to_owned();
+                Content::Notice(Level::Info, text)
+            }
             Body::AnswerFailed { error, retried, .. } => {
                 Content::Failed { error: error.clone(), retried: *retried }
             }

@@ -59,7 +59,11 @@ pub const KEYS: &[Binding] = &[
     bind("alt+enter", Does::FollowUp, "send as a turn of its own, after this one"),
     edit("shift+enter", || Edit::Newline, "a new line (ctrl+j everywhere, or \\ at the end)"),
     edit("ctrl+j", || Edit::Newline, ""),
-    bind("escape", Does::Escape, "close what is open, stop what runs, or clear what is typed"),
+    bind(
+        "escape",
+        Does::Escape,
+        "close what is open, stop what runs, or clear what is typed; twice: rewind",
+    ),
     bind("ctrl+c", Does::Interrupt, "stop what runs; twice at an empty prompt: leave"),
     bind("ctrl+d", Does::Leave, "leave, at an empty prompt"),
     bind("ctrl+z", Does::Suspend, "suspend"),

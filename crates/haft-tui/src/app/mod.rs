@@ -62,6 +62,8 @@ pub enum Effect {
     EditOutside(String),
     /// The messages that wait are to be taken back, see [`App::give_back`].
     Withdraw,
+    /// Earlier messages are to be listed, to one of which the person may go back.
+    Rewind,
     /// All of the session is to be shown.
     Transcript,
     /// The program is to be suspended.
@@ -135,6 +137,8 @@ pub struct App {
     stirred: u64,
     /// When Ctrl-C was pressed last with nothing to stop.
     interrupted: Option<u64>,
+    /// When Esc was pressed last with nothing to close, stop or clear.
+    escaped: Option<u64>,
     color: bool,
     /// A word under the editor, until the next key.
     hint: String,
@@ -156,6 +160,7 @@ impl App {
             is_busy: false,
             stirred: 0,
             interrupted: None,
+            escaped: None,
             color,
             hint: String::new(),
         }
@@ -363,7 +368,7 @@ impl App {
             Does::Submit => return self.submit(false),
             Does::FollowUp => return self.submit(true),
             Does::Complete => return self.complete(),
-            Does::Escape => return self.escape(),
+            Does::Escape => return self.escape(now),
             Does::Interrupt => return self.interrupt(now),
             Does::Leave if self.editor.is_empty() => return vec![Effect::Leave],
             Does::Leave => self.edit(Edit::DeleteForward),
@@ -409,7 +414,7 @@ impl App {
         vec![Effect::Send { text, later }]
     }
 
-    fn escape(&mut self) -> Vec<Effect> {
+    fn escape(&mut self, now: u64) -> Vec<Effect> {
         if self.editor.search().is_some() {
             self.edit(Edit::SearchCancel);
         } else if self.list.take().is_some() {
@@ -418,6 +423,10 @@ impl App {
         } else if !self.editor.is_empty() {
             self.edit(Edit::Clear);
             self.hint = String::from(CLEARED);
+        } else if self.escaped.replace(now).is_some_and(|before| now < before + TWICE) {
+            self.escaped = None;
+            self.edit(Edit::Insert("/rewind ".to_owned()));
+            return vec![Effect::Rewind];
         }
         Vec::new()
     }

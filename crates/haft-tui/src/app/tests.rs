@@ -184,3 +184,14 @@ fn an_earlier_text_is_found_and_shown_whole() {
     let rows = shown(&mut app, 0);
     assert_eq!(rows[0], "> \u{1b}[7mr\u{1b}[0mun it", "{rows:?}");
 }
+
+#[test]
+fn escape_twice_at_an_empty_prompt_leads_back() {
+    let mut app = app();
+    typed(&mut app, "x", 0);
+    assert_eq!(press(&mut app, "escape", 0), []);
+    assert_eq!(press(&mut app, "escape", 100), []);
+    assert_eq!(press(&mut app, "escape", 5_000), []);
+    assert_eq!(press(&mut app, "escape", 5_500), [Effect::Rewind]);
+    assert_eq!(app.typed(), "/rewind ");
+}

@@ -13,7 +13,8 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_agent::{
-    AgentSender, Command, CommandError, Commands, Done, Input, QueuedMessage, UndoRequest,
+    AgentSender, Command, CommandError, Commands, Done, Input, QueuedMessage, RewindRequest,
+    UndoRequest,
 };
 use haft_types::{
     AgentPath, Body, BreakCause, Effort, From, Mode, Part, QuestionId, Queued, Reply, When,
@@ -30,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agent::{self, mode_set},
-    attachments, explain, overview,
+    attachments, explain, overview, rewind,
     session::{Core, NO_TURN},
 };
 use crate::{cli::Start, plain::sentence, undo};
@@ -49,6 +50,7 @@ enum Errand {
     Model(Option<String>, Option<Effort>),
     Remember(String),
     Undo(UndoRequest, bool),
+    Rewind(RewindRequest),
 }
 
 struct Ordered {
@@ -199,13 +201,13 @@ impl Handler {
         text(format!("mode {mode}\n"))
     }
 
-    fn undo(&mut self, request: UndoRequest, redo: bool) -> BoxFuture<'static, Answer> {
-        // What the model is told of it would stand in the middle of its turn.
+    /// Does an errand that changes what the model knows, which is not for the middle of its turn.
+    fn at_rest(&mut self, errand: Errand) -> BoxFuture<'static, Answer> {
         if !self.main.is_idle() || self.open.load(Ordering::Acquire) > 0 {
             let why = "haft is at work: stop it with Ctrl-C first".to_owned();
             return ready(Err(CommandError::Busy { why }));
         }
-        self.later(Errand::Undo(request, redo))
+        self.later(errand)
     }
 
     fn explain(&self, question: QuestionId) -> BoxFuture<'static, Answer> {
@@ -257,8 +259,9 @@ impl Commands for Handler {
             Command::Explain { question } => self.explain(question),
             Command::Mode { mode } => ready(Ok(self.mode(mode, by))),
             Command::Model { model, effort } => self.later(Errand::Model(model, effort)),
-            Command::Undo(request) => self.undo(request, false),
-            Command::Redo(request) => self.undo(request, true),
+            Command::Undo(request) => self.at_rest(Errand::Undo(request, false)),
+            Command::Redo(request) => self.at_rest(Errand::Undo(request, true)),
+            Command::Rewind(request) => self.at_rest(Errand::Rewind(request)),
             Command::Run { line } => self.later(Errand::Run(line)),
             Command::Remember { text } => self.later(Errand::Remember(text)),
             Command::Jobs => ready(Ok(text(overview::jobs(&self.core)))),
@@ -303,7 +306,9 @@ impl Worker {
     async fn work(mut self, mut errands: UnboundedReceiver<Ordered>) {
         while let Some(Ordered { errand, stop, answer, open }) = errands.recv().await {
             let done = match errand {
-                Errand::Model(Some(_), _) | Errand::Undo(..) if stop.is_cancelled() => {
+                Errand::Model(Some(_), _) | Errand::Undo(..) | Errand::Rewind(_)
+                    if stop.is_cancelled() =>
+                {
                     Err(CommandError::Refused { why: "it was stopped before it began".to_owned() })
                 }
                 Errand::Model(None, Some(effort)) => {
@@ -318,6 +323,7 @@ impl Worker {
                 Errand::Model(None, None) => Ok(text(format!("model {}\n", self.model))),
                 Errand::Model(Some(name), effort) => Box::pin(self.set_model(name, effort)).await,
                 Errand::Undo(request, redo) => Box::pin(self.undo(&request, redo)).await,
+                Errand::Rewind(request) => Box::pin(rewind::carry_out(&self.core, request)).await,
             };
             drop(open);
             match done {

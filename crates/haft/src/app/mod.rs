@@ -18,6 +18,7 @@ pub(crate) mod peers;
 pub(crate) mod problem;
 pub(crate) mod recovery;
 pub(crate) mod reexec;
+pub(crate) mod rewind;
 pub(crate) mod rules;
 pub(crate) mod session;
 pub(crate) mod slash;

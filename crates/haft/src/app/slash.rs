@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use haft_agent::{COMMANDS, Command, CommandError, CommandSpec, RunBy};
+use haft_agent::{COMMANDS, Command, CommandError, CommandSpec, RewindRequest, Rewound, RunBy};
 use haft_types::{AgentPath, Part, When};
 
 use crate::cli::{self, LineCommand};
@@ -116,6 +116,11 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
         "remember" => Command::Remember { text: rest.to_owned() },
         "jobs" => Command::Jobs,
         "permissions" => Command::Permissions,
+        "rewind" => Command::Rewind(rewind(rest).ok_or_else(|| {
+            wrong(format!(
+                "{rest:?} is not understood: /rewind [N [both|talk|files]], /rewind back"
+            ))
+        })?),
         "diff" => match rest {
             "" => Command::Diff { session: false },
             "session" => Command::Diff { session: true },
@@ -127,6 +132,25 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
         },
     };
     Ok(command)
+}
+
+/// How far to go back; none where that is not said.
+fn rewind(rest: &str) -> Option<RewindRequest> {
+    let (to, what) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let what = match what.trim() {
+        "" | "both" => Rewound::Both,
+        "talk" => Rewound::Talk,
+        "files" => Rewound::Files,
+        _ => return None,
+    };
+    match to {
+        "" => Some(RewindRequest::default()),
+        "back" if rest == "back" => Some(RewindRequest { back: true, ..RewindRequest::default() }),
+        to => {
+            let to = to.parse().ok().filter(|to| *to > 0)?;
+            Some(RewindRequest { to: Some(to), back: false, what })
+        }
+    }
 }
 
 fn usage(spec: &CommandSpec) -> String {
@@ -205,6 +229,9 @@ mod tests {
             ("/undo --what", "--what"),
             ("/remember", "! a line is missing: /remember TEXT"),
             ("/effort much", "\"much\""),
+            ("/rewind 0", "! \"0\" is not understood: /rewind [N"),
+            ("/rewind 1 some", "! \"1 some\" is not understood"),
+            ("/rewind back talk", "is not understood"),
             ("/diff all", "! \"all\" is not understood: /diff [session]"),
         ] {
             let Err(told) = read(line, &[]) else { panic!("{line} is read") };

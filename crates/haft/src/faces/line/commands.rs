@@ -115,6 +115,7 @@ impl LineMode {
             Command::Explain { .. } => Purpose::Explanation,
             Command::Mode { .. }
             | Command::Withdraw { .. }
+            | Command::Rewind(_)
             | Command::Jobs
             | Command::Permissions
             | Command::Diff { .. } => Purpose::Query,

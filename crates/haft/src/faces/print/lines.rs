@@ -314,12 +314,12 @@ impl Lines {
             Body::Notice { level, text } => Kind::Notice { level: *level, text },
             Body::Unsent { parts } => Kind::Unsent { parts: shown(parts) },
             Body::TurnEnded { end, usage } => Kind::TurnEnded { end, usage: *usage },
-            // The whole answer is a line of its own. Nothing is taken back during a run, nothing waits
-            // and no mode is set. The others are what a session keeps for itself.
+            // The answer is a line of its own; the others are no news, or never come in a run.
             Body::AnswerEnded { .. }
             | Body::Queue { .. }
             | Body::Mode { .. }
             | Body::Undone { .. }
+            | Body::Rewound { .. }
             | Body::Pinned { .. }
             | Body::CallProgress { .. }
             | Body::State { .. }

@@ -367,6 +367,7 @@ impl Interface {
             }
             Effect::Withdraw => self.withdraw(),
             Effect::Transcript => self.read_transcript(),
+            Effect::Rewind => self.send(Command::Rewind(haft_agent::RewindRequest::default())),
             Effect::Redraw => self.redraw(),
             Effect::Leave => self.leave(),
             Effect::Tell(line) => self.tell(&line),

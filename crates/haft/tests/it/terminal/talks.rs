@@ -1,5 +1,6 @@
 //! Whole talks in the terminal interface, typed by keys.
 
+use haft_types::Body;
 use serde_json::json;
 
 use crate::{
@@ -39,11 +40,6 @@ fn a_question_is_answered_by_one_key() {
     tmux.line("please edit a.txt");
     let screen = tmux.sees("press a key");
     assert!(screen.contains("I edit it.") && screen.contains("+ beta"), "{screen}");
-    // Typing puts the keys off; deleting what was typed gives them back, after a while.
-    tmux.types("x");
-    tmux.sees("> x");
-    tmux.key("BSpace");
-    tmux.sees("press a key");
     tmux.types("y");
     tmux.sees("It is done.");
     assert_eq!(world.read("a.txt"), "beta\n");
@@ -124,7 +120,7 @@ fn long_results_open_in_the_transcript_and_answers_are_copied() {
     tmux.key("Enter");
     tmux.sees("seq 1 400");
     tmux.resize(60);
-    tmux.resize(120);
+    tmux.resize(100);
     tmux.types("q");
     let screen = tmux.sees("a message;");
     markers_stand(&screen);
@@ -232,4 +228,46 @@ fn one_process_holds_one_session_after_the_other() {
     tmux.key("C-d");
     tmux.sees("ended with 0");
     tmux.is_sane(&world);
+}
+
+#[test]
+fn the_talk_goes_back_with_its_files_and_forth_again() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let edit = |old: &str, new: &str| {
+        json!({"name": "edit", "input": {"path": "a.txt", "edits": [
+            {"old_text": old, "new_text": new}]}})
+    };
+    let model = world.script(&[
+        json!({"text": "Hello."}),
+        json!({"calls": [edit("alpha", "beta")]}),
+        json!({"text": "It is beta."}),
+        json!({"calls": [edit("alpha", "gamma")]}),
+        json!({"text": "It is gamma."}),
+    ]);
+    let tmux = talk(&world, &model, "--mode accept-edits");
+    tmux.line("hello");
+    tmux.sees("Hello.");
+    tmux.line("make it beta");
+    tmux.sees("It is beta.");
+    tmux.line("/rewind");
+    let screen = tmux.sees("/rewind N goes back");
+    assert!(screen.contains("  1  make it beta\n  2  hello"), "{screen}");
+    tmux.line("/rewind 1");
+    tmux.sees("back to before: make it beta");
+    assert_eq!(world.read("a.txt"), "alpha\n");
+    tmux.line("make it gamma");
+    tmux.sees("It is gamma.");
+    assert_eq!(world.read("a.txt"), "gamma\n");
+    assert!(world.events().iter().any(|event| matches!(event.body, Body::Rewound { .. })));
+    tmux.line("/rewind");
+    assert!(until(PATIENCE, || tmux.screen().contains("  1  make it gamma\n  2  hello")));
+    tmux.line("/rewind back");
+    tmux.sees("goes on where it was");
+    tmux.line("/rewind");
+    assert!(until(PATIENCE, || tmux.screen().matches("  1  make it beta\n  2  hello").count() == 2));
+    tmux.line("/rewind 7");
+    tmux.sees("there is no message 7: there are 2");
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
 }

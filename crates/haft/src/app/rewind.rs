@@ -1,0 +1,171 @@
+//! Takes a conversation back to before an earlier message of the person, with or without the files.
+//!
+//! **Invariant:** nothing is lost: the log keeps the branch that was left, and one command goes back
+//! to it. Files go back by undo alone, so what undo refuses stops all of it. What cannot be taken
+//! back is named.
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use haft_agent::{CommandError, Done, RewindRequest, Rewound, UndoRequest};
+use haft_session::{Changes, on_branch};
+use haft_types::{Body, CallId, Event, EventId, From, Kind, Part, TurnId};
+
+use super::{problem::Problems, session::Core};
+use crate::{plain, undo};
+
+/// Messages that are listed.
+const LISTED: usize = 20;
+/// Commands that are named.
+const NAMED: usize = 5;
+/// Characters of a message or command that are shown.
+const SHOWN: usize = 70;
+
+/// A message of the person on the branch.
+struct Point<'a> {
+    /// The event before it: the conversation goes on there.
+    before: EventId,
+    turn: TurnId,
+    parts: &'a [Part],
+}
+
+/// Carries a rewind out, or lists how far one can go.
+///
+/// # Errors
+/// What cannot be done, in words for people.
+pub async fn carry_out(core: &Core, request: RewindRequest) -> Result<Done, CommandError> {
+    let done = match request {
+        RewindRequest { back: true, .. } => back(core),
+        RewindRequest { to: None, .. } => list(core).map(|text| Done::Text { text }),
+        RewindRequest { to: Some(to), what, .. } => rewind(core, to, what).await,
+    };
+    done.map_err(|why| CommandError::Refused { why })
+}
+
+fn events(core: &Core) -> Result<Vec<Event>, String> {
+    let store = core.base.store().map_err(|error| error.to_string())?;
+    let id = store.find(&core.dispatcher.session.id).map_err(|error| error.to_string())?;
+    undo::events(&store, &id, &Problems::default()).map_err(|error| error.to_string())
+}
+
+/// The messages of the person, the last one first.
+fn points(events: &[Event], leaf: EventId) -> Vec<Point<'_>> {
+    let mut points: Vec<Point<'_>> = on_branch(events, leaf)
+        .filter_map(|event| match &event.body {
+            Body::User { from: From::Person | From::Steer, parts } if event.agent.is_main() => {
+                Some(Point { before: event.parent.unwrap_or_default(), turn: event.turn, parts })
+            }
+            _ => None,
+        })
+        .collect();
+    points.reverse();
+    points
+}
+
+fn list(core: &Core) -> Result<String, String> {
+    let events = events(core)?;
+    let points = points(&events, core.bus.leaf());
+    if points.is_empty() {
+        return Err("nothing was said yet".to_owned());
+    }
+    let mut text = String::new();
+    for (number, point) in (1..).zip(&points).take(LISTED) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{number:>3}  {}", short(&words(point.parts)));
+    }
+    text.push_str("/rewind N goes back to before that one; talk or files may follow\n");
+    Ok(text)
+}
+
+/// Undoes the last rewind of this branch.
+fn back(core: &Core) -> Result<Done, String> {
+    let events = events(core)?;
+    let last = on_branch(&events, core.bus.leaf())
+        .filter_map(|event| match event.body {
+            Body::Rewound { from } => Some(from),
+            _ => None,
+        })
+        .last();
+    let from = last.ok_or("there was no rewind in this conversation")?;
+    core.bus.rewind(from, &events).map_err(|error| error.to_string())?;
+    let text = "- the conversation goes on where it was before the rewind; /redo makes changes of \
+                files again\n";
+    Ok(Done::Text { text: text.to_owned() })
+}
+
+async fn rewind(core: &Core, number: u64, what: Rewound) -> Result<Done, String> {
+    let before = events(core)?;
+    let leaf = core.bus.leaf();
+    let points = points(&before, leaf);
+    let there = points.len();
+    let index = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+    let point = points
+        .get(index)
+        .ok_or_else(|| format!("there is no message {number}: there are {there}, 1 is the last"))?;
+    let mut text = String::new();
+    if what != Rewound::Talk {
+        text.push_str(&files_back(core, &before, point.turn).await?);
+    }
+    let commands = ran(core, &before, point.turn);
+    if !commands.is_empty() {
+        let _ = writeln!(text, "! what these commands did elsewhere stays: {commands}");
+    }
+    if what == Rewound::Files {
+        return Ok(Done::Text { text });
+    }
+    core.bus.rewind(point.before, &events(core)?).map_err(|error| error.to_string())?;
+    let files = if what == Rewound::Talk { "; files stay as they are" } else { "" };
+    let said = short(&words(point.parts));
+    let _ = writeln!(text, "- back to before: {said}{files}; /rewind back undoes that");
+    Ok(Done::Text { text })
+}
+
+/// Takes back what the turns from this one on changed.
+async fn files_back(core: &Core, events: &[Event], turn: TurnId) -> Result<String, String> {
+    let changes = Changes::of(on_branch(events, core.bus.leaf()));
+    let since = changes.all.iter().filter(|change| !change.undone && change.turn >= turn);
+    let turns: BTreeSet<TurnId> = since.map(|change| change.turn).collect();
+    if turns.is_empty() {
+        return Ok("- no file was changed since\n".to_owned());
+    }
+    let which = Some(turns.len().to_string());
+    undo::in_session(core, &UndoRequest { which, turn: true, force: false }, false).await
+}
+
+/// The commands that ran since a turn began, the first of them by their titles.
+fn ran(core: &Core, events: &[Event], turn: TurnId) -> String {
+    let mut calls: Vec<&CallId> = Vec::new();
+    let mut titles = Vec::new();
+    for event in on_branch(events, core.bus.leaf()).filter(|event| event.turn >= turn) {
+        let Body::CallStarted { call, tool, plan, .. } = &event.body else { continue };
+        let runs = |spec: &&std::sync::Arc<haft_types::ToolSpec>| {
+            *spec.name == **tool && spec.kind == Kind::Execute
+        };
+        let looks = plan.as_ref().is_some_and(|plan| {
+            plan.effects.iter().all(|effect| effect.access == haft_types::Access::Observe)
+        });
+        if core.specs().iter().any(|spec| runs(&spec)) && !looks && !calls.contains(&call) {
+            calls.push(call);
+            titles.push(plan.as_ref().map_or(&**tool, |plan| &*plan.title));
+        }
+    }
+    let mut named: Vec<String> = titles.iter().take(NAMED).map(|title| short(title)).collect();
+    if titles.len() > NAMED {
+        named.push(format!("and {} more", titles.len() - NAMED));
+    }
+    named.join(", ")
+}
+
+fn words(parts: &[Part]) -> String {
+    let text = |part: &Part| match part {
+        Part::Text { text } => Some(text.clone()),
+        _ => None,
+    };
+    parts.iter().find_map(text).unwrap_or_default()
+}
+
+/// A text in one short line.
+fn short(text: &str) -> String {
+    let text = plain::safe(text);
+    let start: String = text.chars().take(SHOWN).collect();
+    if start.len() < text.len() { format!("{start}\u{2026}") } else { start }
+}
