@@ -18,6 +18,7 @@ mod measured;
 mod process;
 mod project;
 mod rustc_times;
+mod shot;
 mod soak;
 mod test;
 mod tidy;
@@ -71,6 +72,12 @@ pub(crate) const CHORES: &[Chore] = &[
         arguments: "[edit] [--profile NAME | --binary PATH] [--package NAME] [--only FIGURE[,FIGURE...]]...",
         about: "measures, each figure beside a peer of the same run; edit: how right edits are",
         run: bench::run,
+    },
+    Chore {
+        name: "shot",
+        arguments: "SCRIPT [--columns N] [--theme dark|light] [--out FILE]",
+        about: "draws a session of the scripted model in the terminal interface as an SVG picture",
+        run: shot::run,
     },
     Chore {
         name: "docs",

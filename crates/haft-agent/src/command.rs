@@ -232,6 +232,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         WhenBusy::Now,
     ),
     of_front_end("transcript", "", "read all of the session (also ctrl+o)", WhenBusy::Now),
+    of_front_end("doctor", "", "check the machine and the settings", WhenBusy::Now),
     of_front_end("keys", "", "list the keys", WhenBusy::Now),
     of_front_end("redraw", "", "draw what is live anew (also ctrl+l)", WhenBusy::Now),
     row("help", "", "list the commands", WhenBusy::Now),

@@ -196,6 +196,7 @@ pub fn schema() -> Value {
 
 /// Settings of the person alone; a name that ends with a dot stands for all below it.
 pub(crate) const OWN: &[&str] = &[
+    "terminal.",
     "claude.",
     "http.",
     "model.retry_seconds",

@@ -24,6 +24,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Shell, jobs and secrets", &["shell", "jobs", "secrets"]),
     ("Sandbox", &["sandbox"]),
     ("Undo, output and limits", &["undo", "output", "limits", "http"]),
+    ("Terminal", &["terminal"]),
 ];
 
 /// One setting, as the page shows it.

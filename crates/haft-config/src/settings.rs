@@ -59,6 +59,8 @@ pub struct Settings {
     pub output: Output,
     /// Connections to models.
     pub http: Http,
+    /// The terminal interface. A project cannot set it.
+    pub terminal: Terminal,
 }
 
 fn effort_schema(_: &mut SchemaGenerator) -> Schema {
@@ -433,6 +435,25 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { call_seconds: 900, output_bytes: 1 << 30 }
+    }
+}
+
+/// The terminal interface. A project cannot set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Terminal {
+    /// Whether there are colours: those that the terminal itself has under their names.
+    pub color: bool,
+    /// Whether the sign of life stays as it is, and seconds are counted in fives.
+    pub reduced_motion: bool,
+    /// Whether the terminal is told, by the bell and in words (OSC 9), that haft is done or asks while
+    /// another window is in front.
+    pub notify: bool,
+}
+
+impl Default for Terminal {
+    fn default() -> Self {
+        Self { color: true, reduced_motion: false, notify: true }
     }
 }
 

@@ -155,6 +155,16 @@ const SOAKS: &[Soak] = &[
         count: 36,
     },
     Soak {
+        name: "scrollback",
+        about: "random resizes while lines are finished: each stands once, no live row does",
+        kind: Kind::Tests {
+            packages: &["haft-tui"],
+            tests: "every_line_stands_once_and_no_row",
+            scale: Scale::Cases,
+        },
+        count: 10_000,
+    },
+    Soak {
         name: "crash",
         about: "changes of files that are killed at every file call and at random instants",
         kind: Kind::Tests { packages: &["haft"], tests: "crash", scale: Scale::Factor },

@@ -1,5 +1,7 @@
 //! The rows of the live region, and the list of completions in it.
 
+use std::ops::Range;
+
 use haft_types::Part;
 
 use super::{App, BEAT, Effect, LISTED, List, Look, RowBuilder};
@@ -33,10 +35,14 @@ impl App {
     }
 
     fn activity_row(&self, width: u16, now: u64, rows: &mut Vec<Row>) {
+        // Between two beats nothing changes.
+        let at = now / self.beat() * self.beat();
+        let now = if self.is_slow { at } else { now };
         let Some(text) = self.activity.text(now, usize::from(width).saturating_sub(2)) else {
             return;
         };
-        let beat = usize::try_from(now / BEAT).unwrap_or_default() % BEATS.len();
+        let beat = if self.is_slow { 0 } else { now / BEAT };
+        let beat = usize::try_from(beat).unwrap_or_default() % BEATS.len();
         let sign = BEATS.get(beat).copied().unwrap_or_default();
         let row = self.row(width).with(Look::ACCENT, sign).with(Look::DIM, " ");
         rows.push(row.with(Look::DIM, &text).build());
@@ -173,8 +179,12 @@ impl App {
         row.build()
     }
 
-    /// Makes or drops the list of completions after a change, and asks for files.
+    /// Makes or drops the list of completions after a change, and asks for what they are made of.
     pub(super) fn with_list(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
+        if let Some(Argument { command, before, .. }) = self.argument() {
+            effects.extend(self.list_values(&command, &before));
+            return effects;
+        }
         let Some((sign, Token { before, .. })) = self.token() else {
             self.list = None;
             return effects;
@@ -189,16 +199,57 @@ impl App {
                 let text = format!("/{} {}", row.name, row.arguments);
                 (text.trim_end().to_owned(), row.summary.clone())
             });
-            let rows: Vec<_> = rows.collect();
-            self.list = (!rows.is_empty()).then_some(List { rows, selected: 0, prefix });
+            self.list = List::of(rows.collect(), prefix);
         } else {
             // Until the files come, what was found for less stays.
             let rows = self.list.take().filter(|list| list.prefix.starts_with('@'));
             let rows = rows.map(|list| list.rows).unwrap_or_default();
             effects.push(Effect::Files(before));
-            self.list = Some(List { rows, selected: 0, prefix });
+            self.list = Some(List { rows, prefix, ..List::default() });
         }
         effects
+    }
+
+    /// Lists values for the argument of a command; wants them where they are not known.
+    fn list_values(&mut self, command: &str, before: &str) -> Option<Effect> {
+        let prefix = format!("/{command} {before}");
+        if self.list.as_ref().is_some_and(|list| list.prefix == prefix) {
+            return None;
+        }
+        self.list = None;
+        if !self.commands.iter().any(|row| row.name == command && !row.arguments.is_empty()) {
+            return None;
+        }
+        let Some(values) = self.values.get(command) else {
+            return Some(Effect::Values(command.to_owned()));
+        };
+        let asked = before.to_lowercase();
+        let fits = |(value, about): &&(String, String)| {
+            value.to_lowercase().contains(&asked) || about.to_lowercase().contains(&asked)
+        };
+        let rows: Vec<_> = values.iter().filter(fits).cloned().collect();
+        let is_whole = rows.first().is_some_and(|(value, _)| rows.len() == 1 && value == before);
+        if !is_whole {
+            self.list = List::of(rows, prefix);
+        }
+        None
+    }
+
+    /// The argument of a command, where the cursor is in the first word behind its name.
+    fn argument(&self) -> Option<Argument> {
+        if self.editor.search().is_some() || self.editor.is_walking() {
+            return None;
+        }
+        let Token { range, name, .. } = self.editor.command_prefix()?;
+        let (text, cursor) = (self.editor.text(), self.editor.cursor());
+        let start = range.end + 1;
+        let before = text.get(start..cursor)?;
+        if before.contains(char::is_whitespace) || text.contains('\n') {
+            return None;
+        }
+        let rest = text.get(cursor..)?;
+        let end = cursor + rest.find(char::is_whitespace).unwrap_or(rest.len());
+        Some(Argument { command: name, range: start..end, before: before.to_owned() })
     }
 
     /// The word at the cursor that can be completed.
@@ -223,16 +274,28 @@ impl App {
     pub(super) fn completes(&self) -> bool {
         let Some(list) = &self.list else { return false };
         let Some((text, _)) = list.rows.get(list.selected) else { return false };
+        if let Some(Argument { before, .. }) = self.argument() {
+            // A command without its argument means something, too.
+            return *text != before && (list.is_moved || !before.is_empty());
+        }
         let whole = text.split(' ').next().unwrap_or_default();
         whole != list.prefix
     }
 
+    /// Whether what is completed is the argument of a command.
+    pub(super) fn completes_argument(&self) -> bool {
+        self.argument().is_some()
+    }
+
     /// Puts the selected completion in the place of what stands at the cursor.
     pub(super) fn complete(&mut self) -> Vec<Effect> {
-        let (Some(list), Some((_, token))) = (self.list.take(), self.token()) else {
-            return Vec::new();
-        };
+        let Some(list) = self.list.take() else { return Vec::new() };
         let Some((text, _)) = list.rows.get(list.selected) else { return Vec::new() };
+        if let Some(Argument { range, .. }) = self.argument() {
+            self.edit(Edit::Replace(range, text.clone()));
+            return Vec::new();
+        }
+        let Some((_, token)) = self.token() else { return Vec::new() };
         let insert = match list.prefix.starts_with('/') {
             true => format!("{} ", text.split(' ').next().unwrap_or_default()),
             false if text.contains(' ') => format!("@\"{text}\" "),
@@ -241,7 +304,23 @@ impl App {
             false => format!("@{text} "),
         };
         self.edit(Edit::Replace(token.range, insert));
-        Vec::new()
+        self.with_list(Vec::new())
+    }
+}
+
+/// The argument of a command at the cursor.
+struct Argument {
+    command: String,
+    /// Its bytes of the text.
+    range: Range<usize>,
+    /// The part before the cursor.
+    before: String,
+}
+
+impl List {
+    /// Rows of which the first is selected; none where there is none.
+    fn of(rows: Vec<(String, String)>, prefix: String) -> Option<Self> {
+        (!rows.is_empty()).then_some(Self { rows, prefix, ..Self::default() })
     }
 }
 

@@ -12,7 +12,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use haft_types::{Body, Choice, Event, Mode, Question, QuestionId, Queued, Reply};
 
@@ -31,6 +31,8 @@ pub const QUIET: u64 = 300;
 const TWICE: u64 = 1_000;
 /// How often the sign of life moves, in milliseconds.
 const BEAT: u64 = 120;
+/// How often what goes on is drawn anew where little is to move, in milliseconds.
+const SLOW_BEAT: u64 = 5_000;
 /// What is said of a cleared text.
 const CLEARED: &str = "cleared: ctrl+_ brings it back";
 /// Rows of a list that are shown.
@@ -56,6 +58,8 @@ pub enum Effect {
     ShowAll,
     /// It is to be written why the open question is asked.
     Explain(QuestionId),
+    /// Values for the argument of the command of this name are wanted, see [`App::set_values`].
+    Values(String),
     /// Names of files and folders that match a text are wanted, see [`App::offer`].
     Files(String),
     /// The text is to be edited in the person's editor, see [`App::edited`].
@@ -108,6 +112,8 @@ struct List {
     selected: usize,
     /// The text at the cursor that they complete.
     prefix: String,
+    /// Whether another row than the first was selected.
+    is_moved: bool,
 }
 
 /// An open question.
@@ -121,6 +127,7 @@ struct Dialog {
 }
 
 /// See the module.
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub struct App {
     editor: Editor,
     activity: Activity,
@@ -131,6 +138,8 @@ pub struct App {
     dialogs: VecDeque<Dialog>,
     list: Option<List>,
     commands: Vec<CommandRow>,
+    /// Values for arguments of commands, each with what is shown behind it.
+    values: BTreeMap<String, Vec<(String, String)>>,
     /// Whether a turn of the main agent runs or is expected.
     is_busy: bool,
     /// When a key was pressed last, or a question was put.
@@ -140,6 +149,8 @@ pub struct App {
     /// When Esc was pressed last with nothing to close, stop or clear.
     escaped: Option<u64>,
     color: bool,
+    /// Whether little is to move.
+    is_slow: bool,
     /// A word under the editor, until the next key.
     hint: String,
 }
@@ -157,11 +168,13 @@ impl App {
             dialogs: VecDeque::new(),
             list: None,
             commands,
+            values: BTreeMap::new(),
             is_busy: false,
             stirred: 0,
             interrupted: None,
             escaped: None,
             color,
+            is_slow: false,
             hint: String::new(),
         }
     }
@@ -169,6 +182,30 @@ impl App {
     /// Sets what the status row says.
     pub fn set_facts(&mut self, facts: Facts) {
         self.facts = facts;
+    }
+
+    /// Sets which values the argument of a command can have, each with what is shown behind it.
+    pub fn set_values(&mut self, command: &str, values: Vec<(String, String)>) {
+        self.values.insert(command.to_owned(), values);
+        if self.list.as_ref().is_none_or(|list| list.rows.is_empty()) {
+            self.list = None;
+            self.with_list(Vec::new());
+        }
+    }
+
+    /// Forgets the values for the argument of a command: they are asked for again.
+    pub fn forget_values(&mut self, command: &str) {
+        self.values.remove(command);
+    }
+
+    /// Lets little move by itself.
+    pub const fn reduce_motion(&mut self) {
+        self.is_slow = true;
+    }
+
+    /// How often what goes on is drawn anew, in milliseconds.
+    const fn beat(&self) -> u64 {
+        if self.is_slow { SLOW_BEAT } else { BEAT }
     }
 
     /// Sets the mode that holds.
@@ -229,7 +266,8 @@ impl App {
 
     /// When the rows change by themselves, after this moment; none where nothing moves.
     pub fn wakes(&self, now: u64) -> Option<u64> {
-        let beat = self.activity.is_shown().then(|| (now / BEAT + 1) * BEAT);
+        let every = self.beat();
+        let beat = self.activity.is_shown().then(|| (now / every + 1) * every);
         let armed = self.stirred + QUIET;
         let arms = (self.dialogs.front().is_some() && now < armed).then_some(armed);
         [beat, arms].into_iter().flatten().min()
@@ -360,7 +398,11 @@ impl App {
     fn does(&mut self, does: Does, now: u64) -> Vec<Effect> {
         match does {
             Does::Submit if self.editor.search().is_some() => self.edit(Edit::SearchAccept),
-            Does::Submit if self.list.is_some() && self.completes() => return self.complete(),
+            Does::Submit if self.list.is_some() && self.completes() => {
+                let is_argument = self.completes_argument();
+                let effects = self.complete();
+                return if is_argument { self.submit(false) } else { effects };
+            }
             Does::Submit if self.ends_in_backslash() => {
                 self.edit(Edit::DeleteBack);
                 self.edit(Edit::Newline);
@@ -385,9 +427,13 @@ impl App {
             }
             Does::Edit(edit) if self.withdraws(&edit()) => return vec![Effect::Withdraw],
             Does::Edit(edit) => match (self.list.as_mut(), edit()) {
-                (Some(list), Edit::Up) => list.selected = list.selected.saturating_sub(1),
+                (Some(list), Edit::Up) => {
+                    list.selected = list.selected.saturating_sub(1);
+                    list.is_moved = true;
+                }
                 (Some(list), Edit::Down) => {
                     list.selected = (list.selected + 1).min(list.rows.len().saturating_sub(1));
+                    list.is_moved = true;
                 }
                 (_, edit) => self.edit(edit),
             },

@@ -7,7 +7,7 @@ use super::*;
 fn app() -> App {
     let row = |name: &str| CommandRow {
         name: name.to_owned(),
-        arguments: String::new(),
+        arguments: "[X]".to_owned(),
         summary: "does it".to_owned(),
     };
     App::new(vec!["older".to_owned()], vec![row("mode"), row("model"), row("undo")], false)
@@ -194,4 +194,38 @@ fn escape_twice_at_an_empty_prompt_leads_back() {
     assert_eq!(press(&mut app, "escape", 5_000), []);
     assert_eq!(press(&mut app, "escape", 5_500), [Effect::Rewind]);
     assert_eq!(app.typed(), "/rewind ");
+}
+
+#[test]
+fn arguments_are_picked_from_what_there_is() {
+    let mut app = app();
+    let effects = typed(&mut app, "/mode ", 0);
+    assert_eq!(effects, [Effect::Values("mode".into())]);
+    let value = |name: &str, about: &str| (name.to_owned(), about.to_owned());
+    app.set_values("mode", vec![value("ask", "asks"), value("plan", "changes nothing")]);
+    let rows = shown(&mut app, 0);
+    assert!(rows.iter().any(|row| row.contains("changes nothing")), "{rows:?}");
+    // Nothing was chosen: the command stands alone.
+    let send = |text: &str| [Effect::Send { text: text.to_owned(), later: false }];
+    assert_eq!(press(&mut app, "enter", 0), send("/mode "));
+    assert_eq!(typed(&mut app, "/mode ", 0), []);
+    press(&mut app, "down", 0);
+    assert_eq!(press(&mut app, "enter", 0), send("/mode plan"));
+    typed(&mut app, "/mode nothing", 0);
+    assert_eq!(press(&mut app, "enter", 0), send("/mode plan"));
+    typed(&mut app, "/mode xyz", 0);
+    assert_eq!(press(&mut app, "enter", 0), send("/mode xyz"));
+    app.forget_values("mode");
+    assert_eq!(typed(&mut app, "/mode ", 0), [Effect::Values("mode".into())]);
+}
+
+#[test]
+fn little_moves_where_that_is_wished() {
+    let mut app = app();
+    app.reduce_motion();
+    app.event(&event(Body::User { from: haft_types::From::Person, parts: Vec::new() }), 0);
+    assert_eq!(app.wakes(100), Some(5_000));
+    let rows = shown(&mut app, 100);
+    assert_eq!(shown(&mut app, 4_900), rows);
+    assert_ne!(shown(&mut app, 5_000), rows);
 }

@@ -1,17 +1,20 @@
 //! Sent lines as commands, what becomes of them, and the commands of this front end.
 
+use std::collections::BTreeSet;
+
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_agent::{Command, CommandError, Done};
+use haft_session::SessionInfo;
 use haft_tui::{
     app::{CommandRow, keymap},
     pager::Pager,
 };
-use haft_types::{AgentPath, Mode, Part, When};
+use haft_types::{AgentPath, Effort, Mode, Part, When};
 
 use super::{
     Interface, Next,
     clipboard::{self, Copied},
-    modes, page,
+    files, modes, page,
 };
 use crate::{
     app::{attachments::is_attached, git, slash},
@@ -22,7 +25,8 @@ use crate::{
 };
 
 /// The commands that this front end carries out.
-pub(super) const OWN: &[&str] = &["clear", "resume", "copy", "transcript", "keys", "redraw"];
+pub(super) const OWN: &[&str] =
+    &["clear", "resume", "copy", "transcript", "doctor", "keys", "redraw"];
 /// Sessions that are listed.
 const LISTED: usize = 20;
 
@@ -38,10 +42,14 @@ pub(super) enum Answered {
     },
     /// The transcript was read.
     Transcript(Result<Pager, String>),
+    /// What another run of haft says.
+    Said(Result<String, String>),
     /// A text was put on the clipboard, with what it was.
     Copied(String, Result<Copied, String>),
     /// The branch that is checked out.
     Branch(Option<String>),
+    /// The files and folders of the workspace.
+    Names(Vec<String>),
 }
 
 /// Rows for completion.
@@ -104,6 +112,7 @@ impl Interface {
             "copy" => self.copy(rest),
             "transcript" => self.read_transcript(),
             "keys" => self.tell(&format!("\n{}", keys())),
+            "doctor" => self.examine(),
             "redraw" => self.redraw(),
             _ => {}
         }
@@ -143,18 +152,30 @@ impl Interface {
         }
     }
 
-    /// Lists the newest sessions of this folder.
-    fn list_sessions(&mut self) {
-        let listing = self.core.base.store().map_err(|error| error.to_string());
-        let listing = listing.and_then(|store| store.list().map_err(|error| error.to_string()));
-        let listing = match listing {
-            Ok(listing) => listing,
-            Err(error) => return self.tell(&format!("! {error}")),
-        };
+    /// The other sessions of this folder, the newest first: their ids, each with what it was.
+    fn other_sessions(&self) -> Result<Vec<(String, String)>, String> {
+        let store = self.core.base.store().map_err(|error| error.to_string())?;
+        let listing = store.list().map_err(|error| error.to_string())?;
         let cwd = &self.core.base.place.cwd;
         let here = listing.sessions.iter().filter(|info| info.cwd.as_ref() == Some(cwd));
         let others = here.filter(|info| info.id.as_str() != self.core.session_id());
-        let lines: Vec<String> = others.take(LISTED).map(session_line).collect();
+        let row = |info: &SessionInfo| {
+            let line = session_line(info);
+            let id = info.id.short().to_owned();
+            let about = line.strip_prefix(&*id).unwrap_or(&line).trim().to_owned();
+            (id, about)
+        };
+        Ok(others.map(row).collect())
+    }
+
+    /// Lists the newest sessions of this folder.
+    fn list_sessions(&mut self) {
+        let others = match self.other_sessions() {
+            Ok(others) => others,
+            Err(error) => return self.tell(&format!("! {error}")),
+        };
+        let line = |(id, about): &(String, String)| format!("{id}  {about}");
+        let lines: Vec<String> = others.iter().take(LISTED).map(line).collect();
         if lines.is_empty() {
             self.tell("- there is no other session of this folder");
         } else {
@@ -182,6 +203,21 @@ impl Interface {
         self.sends.push(copied.boxed());
     }
 
+    /// Has the machine and the settings checked, in a process of its own: nothing of this session is
+    /// in its way.
+    fn examine(&mut self) {
+        let checking = tokio::task::spawn_blocking(|| {
+            let program = std::env::current_exe().map_err(|error| error.to_string())?;
+            let mut doctor = std::process::Command::new(program);
+            doctor.arg("doctor").stdin(std::process::Stdio::null());
+            let output = doctor.output().map_err(|error| error.to_string())?;
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        });
+        let said = checking
+            .map(|said| Answered::Said(said.unwrap_or_else(|error| Err(error.to_string()))));
+        self.sends.push(said.boxed());
+    }
+
     /// Has the whole session read, to be shown on the alternate screen.
     pub(super) fn read_transcript(&mut self) {
         let fold = self.view.last_fold();
@@ -192,6 +228,44 @@ impl Interface {
         let read = reading
             .map(|read| Answered::Transcript(read.unwrap_or_else(|error| Err(error.to_string()))));
         self.sends.push(read.boxed());
+    }
+
+    /// Offers files and folders for a name, at once or when they are known.
+    pub(super) fn complete_file(&mut self, asked: String) {
+        let root = &self.core.base.place.cwd;
+        if files::is_elsewhere(&asked) {
+            let names = files::listed(root, &asked);
+            return self.app.offer(&asked, names);
+        }
+        if let Some(names) = self.index.matching(&asked) {
+            self.app.offer(&asked, names);
+        }
+        if self.index.begin(asked) {
+            let root = std::path::PathBuf::from(&*root.text());
+            let walking = tokio::task::spawn_blocking(move || files::walk(&root));
+            let names = walking.map(|names| Answered::Names(names.unwrap_or_default()));
+            self.sends.push(names.boxed());
+        }
+    }
+
+    /// Offers values for the argument of a command.
+    pub(super) fn offer_values(&mut self, command: &str) {
+        let plain = |name: &str| (name.to_owned(), String::new());
+        let values = match command {
+            "mode" => Mode::ALL.into_iter().map(|mode| plain(mode.name())).collect(),
+            "effort" => Effort::ALL.into_iter().map(|effort| plain(effort.name())).collect(),
+            "model" => {
+                let settings = &self.core.base.loaded.settings;
+                let mut names: BTreeSet<&str> =
+                    settings.models.keys().map(|name| &**name).collect();
+                names.extend(settings.model.name.as_deref());
+                names.into_iter().map(plain).collect()
+            }
+            "diff" => vec![plain("session")],
+            "resume" => self.other_sessions().unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        self.app.set_values(command, values);
     }
 
     /// Has it found out which branch is checked out.
@@ -220,7 +294,19 @@ impl Interface {
                 self.facts.branch = view::safe(&branch.unwrap_or_default());
                 self.app.set_facts(self.facts.clone());
             }
-            Answered::Transcript(Err(error)) | Answered::Copied(_, Err(error)) => {
+            Answered::Said(Ok(text)) => {
+                let text = self.view.broken(&text);
+                self.finished.push_str(&text);
+            }
+            Answered::Names(names) => {
+                self.index.set(names);
+                if let Some(asked) = self.index.take_asked() {
+                    self.complete_file(asked);
+                }
+            }
+            Answered::Transcript(Err(error))
+            | Answered::Said(Err(error))
+            | Answered::Copied(_, Err(error)) => {
                 let text = self.view.broken(&format!("! {error}"));
                 self.finished.push_str(&text);
             }

@@ -32,7 +32,7 @@ use tokio::{
     sync::mpsc::UnboundedReceiver,
 };
 
-use self::{commands::Answered, history::Stored, modes::Modes, page::Page};
+use self::{commands::Answered, files::Index, history::Stored, modes::Modes, page::Page};
 use super::{
     line::{Keys, Pause, Pauses, Typed},
     print::say_stopped,
@@ -84,6 +84,8 @@ struct Interface {
     /// The transcript, while it is open.
     page: Option<Page>,
     history: Stored,
+    /// Files and folders of the workspace, once somebody asked for them.
+    index: Index,
     facts: Facts,
     color: bool,
     /// The Markdown of the last answer of the main agent.
@@ -149,7 +151,7 @@ impl Interface {
         let style = Style {
             root: Some(core.base.place.cwd.clone()),
             width: size.columns,
-            ..Style::plain(&core.base.environment)
+            color: core.base.loaded.settings.terminal.color,
         };
         let color = style.color;
         let view = View::new(style).with(core.specs()).of_session(core.session_id()).numbered();
@@ -167,6 +169,7 @@ impl Interface {
             finished: String::new(),
             page: None,
             history,
+            index: Index::default(),
             facts: Facts::default(),
             color,
             answer: String::new(),
@@ -193,6 +196,9 @@ impl Interface {
         let version = env!("CARGO_PKG_VERSION");
         self.tell(&format!("haft {version} \u{b7} {model} \u{b7} /help"));
         self.app.set_mode(base.mode);
+        if base.loaded.settings.terminal.reduced_motion {
+            self.app.reduce_motion();
+        }
         self.facts = Facts { folder, model, ..Facts::default() };
         self.app.set_facts(self.facts.clone());
         self.look_at_branch();
@@ -355,10 +361,8 @@ impl Interface {
             Effect::Reply(question, reply) => self.send(Command::Reply { question, reply }),
             Effect::ShowAll => self.put(Extent::ALL),
             Effect::Explain(question) => self.send(Command::Explain { question }),
-            Effect::Files(asked) => {
-                let names = files::matching(&self.core.base.place.cwd, &asked);
-                self.app.offer(&asked, names);
-            }
+            Effect::Files(asked) => self.complete_file(asked),
+            Effect::Values(command) => self.offer_values(&command),
             Effect::EditOutside(text) => return self.edit_outside(&text),
             Effect::Suspend => {
                 self.clear()?;
@@ -445,6 +449,11 @@ impl Interface {
         }
     }
 
+    /// Whether the person is told by the terminal that something is there.
+    fn notifies(&self) -> bool {
+        self.is_away && self.core.base.loaded.settings.terminal.notify
+    }
+
     /// What else an event means for this front end.
     fn follow(&mut self, event: &Event) {
         let is_main = event.agent.is_main();
@@ -459,10 +468,10 @@ impl Interface {
                 }
             }
             Body::AnswerEnded { .. } if is_main => self.is_whole = true,
-            Body::Asked { .. } if self.is_away => modes::notify("haft asks something"),
+            Body::Asked { .. } if self.notifies() => modes::notify("haft asks something"),
             Body::TurnEnded { .. } if is_main => {
                 self.look_at_branch();
-                if self.is_away {
+                if self.notifies() {
                     modes::notify("haft is done");
                 }
             }

@@ -47,9 +47,8 @@ fn is_clean(world: &World) {
     }
 }
 
-#[test]
-fn nothing_hostile_reaches_a_terminal_on_any_way() {
-    let world = World::new();
+/// Files with names and content that would act on a terminal, and a model that has all of them shown.
+fn hostile(world: &World) -> String {
     world.file(HOSTILE, format!("{HOSTILE}\n"));
     // A sequence that is split over writes.
     world.file(
@@ -58,7 +57,7 @@ fn nothing_hostile_reaches_a_terminal_on_any_way() {
          printf 'err\\033' >&2; sync; printf ']52;c;x\\007\\n' >&2\n",
     );
     let call = |name: &str, input| json!({"name": name, "input": input});
-    let model = world.script(&[
+    world.script(&[
         json!({"text": HOSTILE, "calls": [
             call("read", json!({"path": HOSTILE})),
             call("read", json!({"path": format!("{HOSTILE}-missing")})),
@@ -68,7 +67,13 @@ fn nothing_hostile_reaches_a_terminal_on_any_way() {
             call("write", json!({"path": format!("new-{HOSTILE}"), "content": HOSTILE})),
         ]}),
         json!({"text": format!("The end. {HOSTILE}")}),
-    ]);
+    ])
+}
+
+#[test]
+fn nothing_hostile_reaches_a_terminal_on_any_way() {
+    let world = World::new();
+    let model = hostile(&world);
     let tmux = Tmux::start(&world);
     tmux.captured(&world);
     tmux.haft(&format!("--line --model '{model}'"));
@@ -103,6 +108,47 @@ fn nothing_hostile_reaches_a_terminal_on_any_way() {
         tmux.line("sh ../run");
         tmux.sees(&format!("run {at} is over"));
     }
+    is_clean(&world);
+}
+
+#[test]
+fn nothing_hostile_reaches_the_terminal_interface_on_any_way() {
+    let world = World::new();
+    let model = hostile(&world);
+    let tmux = Tmux::start(&world);
+    tmux.captured(&world);
+    tmux.haft(&format!("--model '{model}'"));
+    tmux.sees("a message;");
+    tmux.line("go on");
+    for asked in 0..2 {
+        let is_asked = |screen: &str| {
+            screen.matches("(yes, this once)").count() == asked && screen.contains("press a key")
+        };
+        assert!(until(crate::world::PATIENCE, || is_asked(&tmux.screen())), "{}", tmux.screen());
+        tmux.types("y");
+    }
+    tmux.sees("The end.");
+    tmux.sees("a message;");
+    tmux.types("@pwn");
+    // In the editor, and in the list of what fits.
+    assert!(until(crate::world::PATIENCE, || tmux.screen().contains("\n  new-ev")));
+    tmux.key("C-u");
+    tmux.sees("a message;");
+    for line in ["/diff", "/rewind", "/permissions", &format!("/{HOSTILE}")] {
+        tmux.line(line);
+    }
+    tmux.sees("there is no command");
+    tmux.key("C-o");
+    tmux.sees("q back");
+    tmux.types("/pwn");
+    tmux.key("Enter");
+    tmux.types("q");
+    tmux.sees("a message;");
+    tmux.line(&format!("!echo '{HOSTILE}' done"));
+    tmux.sees("il done");
+    tmux.sees("a message;");
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
     is_clean(&world);
 }
 

@@ -223,7 +223,7 @@ fn one_process_holds_one_session_after_the_other() {
     let screen = tmux.sees("going on with session");
     assert_eq!(screen.matches("First answer.").count(), 2, "{screen}");
     markers_stand(&screen);
-    tmux.line("/resume nothing");
+    tmux.line("/resume zzz");
     tmux.sees("! ");
     tmux.key("C-d");
     tmux.sees("ended with 0");
