@@ -4,7 +4,12 @@
 //! is stopped. Bytes of a terminal carry the moment at which they were read. So what was typed
 //! before a question can be told apart from what was typed after it.
 
-use std::{io::IsTerminal as _, thread, time::Instant};
+use std::{
+    io::IsTerminal as _,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Instant,
+};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -30,6 +35,9 @@ pub enum Typed {
 /// Longest line that is taken from a pipe, in bytes; the rest of it is a line of its own.
 const LINE_MAX: usize = 1 << 20;
 
+/// Held by who reads the terminal: for a moment, or for as long as another program has it.
+static READING: Mutex<()> = Mutex::new(());
+
 /// Asks the terminal to mark what is pasted, and no longer.
 const MARK_PASTES: (&str, &str) = ("\u{1b}[?2004h", "\u{1b}[?2004l");
 
@@ -52,6 +60,11 @@ impl Keys {
         let terminal = self.terminal;
         thread::spawn(move || if terminal { read_bytes(&send) } else { read_lines(&send) });
         receive
+    }
+
+    /// Leaves what is typed to another program, such as an editor, for as long as this is held.
+    pub fn leave() -> MutexGuard<'static, ()> {
+        READING.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reports whether a person types, not a program.
@@ -177,8 +190,20 @@ impl Pauses {
 /// Gives what each read of a terminal brings, until it is gone.
 fn read_bytes(send: &UnboundedSender<Typed>) {
     let mut chunk = [0; 4096];
+    let stdin = std::io::stdin();
     loop {
-        match rustix::io::read(std::io::stdin(), &mut chunk) {
+        // Not in the read: what is typed may be for another program by then.
+        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut waiting, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+        let _reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+        if poll(&mut waiting, Some(&Timespec::default())).is_ok_and(|ready| ready == 0) {
+            continue;
+        }
+        match rustix::io::read(&stdin, &mut chunk) {
             Ok(0) => return,
             Ok(count) => {
                 if send.send(Typed::Bytes(chunk[..count].to_vec(), Instant::now())).is_err() {

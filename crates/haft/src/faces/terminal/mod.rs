@@ -107,7 +107,9 @@ struct Interface {
 /// Runs conversations until the person ends them.
 pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
     let mut start = start.clone();
-    while let Some(next) = Box::pin(talk(&start, extensions)).await? {
+    // One for all: two of them would share out what is typed.
+    let mut typed = None;
+    while let Some(next) = Box::pin(talk(&start, extensions, &mut typed)).await? {
         // What began the first one does not begin the next.
         (start.prompt, start.continue_last, start.resume) = (None, false, None);
         if let Next::Open(id) = next {
@@ -118,7 +120,11 @@ pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
 }
 
 /// Runs one conversation; gives what follows.
-async fn talk(start: &Start, extensions: &Extensions) -> Result<Option<Next>, Failure> {
+async fn talk(
+    start: &Start,
+    extensions: &Extensions,
+    typed: &mut Option<UnboundedReceiver<Typed>>,
+) -> Result<Option<Next>, Failure> {
     let problems = Problems::default();
     let opened = agent::open(start, true, extensions, &problems).await;
     let core = super::opened(&problems, opened)?;
@@ -130,7 +136,8 @@ async fn talk(start: &Start, extensions: &Extensions) -> Result<Option<Next>, Fa
     if let Some(prompt) = start.prompt.clone().filter(|prompt| prompt != "-") {
         talk.say(&prompt, When::Steer);
     }
-    let ending = Box::pin(talk.run(&mut live.feed)).await;
+    let typed = typed.get_or_insert_with(|| Keys::new(false).read());
+    let ending = Box::pin(talk.run(&mut live.feed, typed)).await;
     let spoke = talk.spoke || talk.core.resumed.is_some();
     let next = talk.next.take();
     drop(talk);
@@ -214,13 +221,12 @@ impl Interface {
         }
     }
 
-    async fn run(&mut self, feed: &mut Feed) -> Ending {
+    async fn run(&mut self, feed: &mut Feed, typed: &mut UnboundedReceiver<Typed>) -> Ending {
         let mut signals = agent::Signals::new()?;
         let mut pauses = Pauses::new()?;
         let mut sizes = signal(SignalKind::window_change())
             .map_err(|error| Failure::Failed(format!("no signals: {error}")))?;
         self.modes.on();
-        let mut typed: UnboundedReceiver<Typed> = Keys::new(false).read();
         self.frame()?;
         Modes::ask();
         self.answers = Some(Instant::now() + ANSWERS);
@@ -421,7 +427,10 @@ impl Interface {
     fn edit_outside(&mut self, text: &str) -> Ending {
         self.clear()?;
         self.modes.off();
-        let edited = files::edited(text);
+        let edited = {
+            let _left = Keys::leave();
+            files::edited(text)
+        };
         self.modes.on();
         self.redraw();
         match edited {

@@ -271,3 +271,36 @@ fn the_talk_goes_back_with_its_files_and_forth_again() {
     tmux.key("C-d");
     tmux.sees("ended with 0");
 }
+
+#[test]
+fn an_editor_has_all_that_is_typed_for_it() {
+    let world = World::new();
+    let model = world.script(&[json!({"text": "I heard it."})]);
+    // An editor that takes lines until one says that it is enough.
+    let editor = "#!/bin/sh\nprintf 'the editor is there\\n' > /dev/tty\n\
+                  while read -r line < /dev/tty && [ \"$line\" != enough ]; do echo \"$line\" >> \"$1\"; done\n";
+    world.file("editor.sh", editor);
+    let tmux = Tmux::start(&world);
+    tmux.line("export EDITOR='sh editor.sh'; unset VISUAL");
+    tmux.haft(&format!("--model '{model}'"));
+    tmux.sees("a message;");
+    tmux.types("first ");
+    tmux.sees("> first");
+    tmux.key("C-g");
+    tmux.sees("the editor is there");
+    for line in ["second", "third", "fourth", "enough"] {
+        tmux.line(line);
+    }
+    let screen = tmux.sees("  fourth");
+    assert!(screen.contains("second") && screen.contains("third"), "{screen}");
+    tmux.key("Enter");
+    tmux.sees("I heard it.");
+    let said = world.events().iter().any(|event| match &event.body {
+        Body::User { parts, .. } => format!("{parts:?}").contains("first second\\nthird\\nfourth"),
+        _ => false,
+    });
+    assert!(said, "{}", tmux.screen());
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+    tmux.is_sane(&world);
+}
