@@ -67,6 +67,7 @@ fn escape_stops_what_runs_and_the_talk_goes_on() {
     assert!(until(PATIENCE, || !runs(&format!("sleep\0{seconds}"))));
     tmux.line("are you there?");
     tmux.sees("I am still here.");
+    tmux.sees("a message;");
     tmux.key("C-c");
     tmux.sees("once more");
     tmux.key("C-c");
@@ -86,7 +87,7 @@ fn sizes_change_while_an_answer_streams_and_no_line_is_lost() {
         tmux.resize(columns);
     }
     tmux.sees("item 199 of the list");
-    let screen = tmux.screen();
+    let screen = tmux.sees("a message;");
     markers_stand(&screen);
     for number in 0..200 {
         let line = format!("item {number} of the list");
@@ -210,6 +211,7 @@ fn one_process_holds_one_session_after_the_other() {
     let tmux = talk(&world, &model, "");
     tmux.line("first");
     tmux.sees("First answer.");
+    tmux.sees("a message;");
     tmux.line("/resume");
     tmux.sees("there is no other session");
     tmux.line("/clear");
@@ -248,8 +250,10 @@ fn the_talk_goes_back_with_its_files_and_forth_again() {
     let tmux = talk(&world, &model, "--mode accept-edits");
     tmux.line("hello");
     tmux.sees("Hello.");
+    tmux.sees("a message;");
     tmux.line("make it beta");
     tmux.sees("It is beta.");
+    tmux.sees("a message;");
     tmux.line("/rewind");
     let screen = tmux.sees("/rewind N goes back");
     assert!(screen.contains("  1  make it beta\n  2  hello"), "{screen}");
@@ -258,6 +262,7 @@ fn the_talk_goes_back_with_its_files_and_forth_again() {
     assert_eq!(world.read("a.txt"), "alpha\n");
     tmux.line("make it gamma");
     tmux.sees("It is gamma.");
+    tmux.sees("a message;");
     assert_eq!(world.read("a.txt"), "gamma\n");
     assert!(world.events().iter().any(|event| matches!(event.body, Body::Rewound { .. })));
     tmux.line("/rewind");
