@@ -16,6 +16,8 @@ pub struct Activity {
     doing: Option<Doing>,
     /// Calls that run, with what each does.
     calls: Vec<(CallId, String)>,
+    /// Whether a turn of the main agent runs: a person's own command runs in none.
+    in_turn: bool,
 }
 
 struct Doing {
@@ -31,7 +33,7 @@ impl Activity {
         let is_main = event.agent.is_main();
         match &event.body {
             Body::User { .. } if is_main => {
-                self.doing = None;
+                (self.doing, self.in_turn) = (None, true);
                 self.doing(WAITING, now);
             }
             Body::AnswerPart { part: Part::Thinking { .. }, .. } => self.doing("thinking", now),
@@ -52,13 +54,14 @@ impl Activity {
                 self.calls.retain(|(other, _)| other != call);
                 self.running(now);
             }
-            Body::TurnEnded { .. } if is_main => (self.doing, self.calls) = (None, Vec::new()),
+            Body::TurnEnded { .. } if is_main => *self = Self::default(),
             _ => {}
         }
     }
 
     fn running(&mut self, now: u64) {
         match &self.calls[..] {
+            [] if !self.in_turn => self.doing = None,
             [] => self.doing(WAITING, now),
             [(_, title)] => self.doing(&title.clone(), now),
             [(_, title), more @ ..] => {
@@ -78,8 +81,9 @@ impl Activity {
         self.doing.is_some()
     }
 
-    /// What is going on, in one line of at most so many columns; none if nothing is.
-    pub fn text(&self, now: u64, columns: usize) -> Option<String> {
+    /// What is going on, in one line of at most so many columns that ends with what stops it; none if
+    /// nothing is.
+    pub fn text(&self, now: u64, columns: usize, stops: &str) -> Option<String> {
         let doing = self.doing.as_ref()?;
         let left = doing.until.map(|until| until.saturating_sub(now));
         let time = if let Some(left) = left.filter(|left| *left > 0) {
@@ -88,7 +92,7 @@ impl Activity {
             let seconds = now.saturating_sub(doing.since) / 1_000;
             format!(" \u{b7} {seconds} s")
         };
-        let end = format!("{time} \u{b7} esc stops");
+        let end = format!("{time} \u{b7} {stops} stops");
         let room = columns.saturating_sub(end.chars().count());
         Some(cut(&doing.what, room.min(LONGEST)) + &end)
     }
@@ -138,7 +142,7 @@ mod tests {
     fn what_is_going_on_is_said_with_its_seconds() {
         let (mut status, start) = (Activity::default(), 0_u64);
         let at = |seconds: u64| start + seconds * 1_000;
-        assert_eq!(status.text(at(0), 80), None);
+        assert_eq!(status.text(at(0), 80, "esc"), None);
         let user = Body::User { from: haft_types::From::Person, parts: Vec::new() };
         let thinking = Part::Thinking { text: "hm".into(), signature: None };
         let part = |part| Body::AnswerPart { index: 0, part };
@@ -163,12 +167,25 @@ mod tests {
             (39, ended(2), "waiting for the model \u{b7} 2 s"),
         ] {
             status.event(&event(body), at(when));
-            let text = status.text(at(when + 2), 80).unwrap();
+            let text = status.text(at(when + 2), 80, "esc").unwrap();
             assert_eq!(text.strip_suffix(" \u{b7} esc stops"), Some(wanted));
         }
         assert_eq!(
-            status.text(at(41), 30).unwrap(),
+            status.text(at(41), 30, "esc").unwrap(),
             "waiting for\u{2026} \u{b7} 2 s \u{b7} esc stops"
         );
+        assert!(status.text(at(41), 30, "Ctrl-C").unwrap().ends_with(" \u{b7} Ctrl-C stops"));
+    }
+
+    #[test]
+    fn nothing_goes_on_behind_a_command_of_the_person() {
+        let mut status = Activity::default();
+        let (tool, call) = ("bash".to_owned(), CallId::nth(1));
+        let started = Body::CallStarted { call: call.clone(), tool, input: None, plan: None };
+        status.event(&event(started), 0);
+        assert!(status.is_shown());
+        let ended = Body::CallEnded { call, outcome: Outcome::default(), took: 1 };
+        status.event(&event(ended), 1);
+        assert!(!status.is_shown());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! **Does not know:** files, clocks, processes, the network. One driver outside does all IO.
 
-mod activity;
+pub mod activity;
 pub mod app;
 pub mod editor;
 pub mod input;

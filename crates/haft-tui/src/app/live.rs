@@ -2,16 +2,20 @@
 
 use std::ops::Range;
 
+use haft_render::exact;
 use haft_types::Part;
 
 use super::{App, BEAT, Effect, LISTED, List, Look, RowBuilder};
 use crate::{
     editor::{Edit, PieceKind, Token},
+    pager::wrap::wrapped,
     screen::Row,
 };
 
 /// Rows of the editor that are shown at most.
 const EDITED: u16 = 8;
+/// Rows of an answer's label that are shown.
+const LABELLED: usize = 8;
 /// Messages that wait which are shown.
 const WAITING: usize = 3;
 /// How the sign of life moves.
@@ -38,7 +42,8 @@ impl App {
         // Between two beats nothing changes.
         let at = now / self.beat() * self.beat();
         let now = if self.is_slow { at } else { now };
-        let Some(text) = self.activity.text(now, usize::from(width).saturating_sub(2)) else {
+        let Some(text) = self.activity.text(now, usize::from(width).saturating_sub(2), "esc")
+        else {
             return;
         };
         let beat = if self.is_slow { 0 } else { now / BEAT };
@@ -67,8 +72,12 @@ impl App {
         let is_armed = self.is_armed(now);
         let look = if is_armed { Look::ACCENT } else { Look::DIM };
         for choice in &dialog.options {
-            let row = self.row(width).with(look, &format!("  {}", choice.key));
-            rows.push(row.with(Look::PLAIN, "  ").with(Look::PLAIN, &choice.label).build());
+            // What would be kept, and where, is read whole.
+            let label = wrapped(&exact(&choice.label), width.saturating_sub(5), LABELLED);
+            for (index, part) in label.into_iter().enumerate() {
+                let key = if index == 0 { format!("  {}  ", choice.key) } else { " ".repeat(5) };
+                rows.push(self.row(width).with(look, &key).with(Look::PLAIN, &part.text).build());
+            }
         }
         let more = self.dialogs.len() - 1;
         let mut row = self.row(width).with(Look::DIM, "  ");
@@ -80,7 +89,7 @@ impl App {
         } else if dialog.says_why {
             "say why not, then enter; tab goes back"
         } else if is_armed {
-            "press a key; tab: no, because ...  ? all of it  w why it is asked"
+            "press a key; tab: no, because ...; ? all of it; w why"
         } else {
             "a key counts in a moment"
         };

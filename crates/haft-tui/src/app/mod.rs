@@ -218,6 +218,11 @@ impl App {
         self.is_busy
     }
 
+    /// Whether there is something that a person can stop.
+    const fn is_at_work(&self) -> bool {
+        self.is_busy || self.activity.is_shown()
+    }
+
     /// Says whether a turn is expected, or none came of what was sent.
     pub const fn expect_turn(&mut self, expected: bool) {
         self.is_busy = expected;
@@ -234,6 +239,11 @@ impl App {
         if let Some(dialog) = self.dialogs.front_mut() {
             dialog.options = options;
         }
+    }
+
+    /// What belongs to the open question was written: a key counts after the next quiet.
+    pub const fn wait_for_quiet(&mut self, now: u64) {
+        self.stirred = now;
     }
 
     /// Takes an event; true where another question is to be written out now, see [`Self::put`].
@@ -464,7 +474,7 @@ impl App {
         if self.editor.search().is_some() {
             self.edit(Edit::SearchCancel);
         } else if self.list.take().is_some() {
-        } else if self.is_busy {
+        } else if self.is_at_work() {
             return vec![Effect::Interrupt];
         } else if !self.editor.is_empty() {
             self.edit(Edit::Clear);
@@ -482,7 +492,7 @@ impl App {
             self.edit(Edit::SearchCancel);
             return Vec::new();
         }
-        if self.is_busy || !self.dialogs.is_empty() {
+        if self.is_at_work() || !self.dialogs.is_empty() {
             return vec![Effect::Interrupt];
         }
         if !self.editor.is_empty() {

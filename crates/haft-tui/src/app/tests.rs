@@ -229,3 +229,16 @@ fn little_moves_where_that_is_wished() {
     assert_eq!(shown(&mut app, 4_900), rows);
     assert_ne!(shown(&mut app, 5_000), rows);
 }
+
+#[test]
+fn a_long_answer_is_read_whole_before_it_is_given() {
+    let mut app = app();
+    ask(&mut app, 0);
+    let label = format!("yes, and always {} (kept in the-place)", "allow this ".repeat(12));
+    app.put(vec![Choice { id: "always".into(), key: 'a', label }], 0);
+    let rows = shown(&mut app, 1_000).concat().replace(' ', "");
+    assert!(rows.contains("keptinthe-place)") && !rows.contains('\u{2026}'), "{rows}");
+    // What is written of it later puts the keys off again.
+    app.wait_for_quiet(1_000);
+    assert_eq!(typed(&mut app, "a", 1_100), []);
+}

@@ -5,7 +5,7 @@
 //!
 //! **Does not know:** where the lines come from.
 
-mod wrap;
+pub(crate) mod wrap;
 
 use crate::{
     app::{Look, RowBuilder},

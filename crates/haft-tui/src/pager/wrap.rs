@@ -41,7 +41,7 @@ pub(super) fn plain(line: &str) -> String {
 }
 
 /// At most so many rows of a line. Each has the attributes that hold there, and ends without any.
-pub(super) fn wrapped(line: &str, width: u16, most: usize) -> Vec<Row> {
+pub(crate) fn wrapped(line: &str, width: u16, most: usize) -> Vec<Row> {
     let width = width.max(1);
     let (mut rows, mut row) = (Vec::new(), Row::default());
     let mut look = String::new();

@@ -18,7 +18,7 @@ use haft_types::{
 };
 
 use super::{problem::Problems, session::Core};
-use crate::undo;
+use crate::{plain::safe, undo};
 
 /// The longest content that is compared, in bytes.
 const COMPARED: usize = 4 << 20;
@@ -132,7 +132,11 @@ async fn changed(core: &Core, path: &HostPath, first: &Receipt, denied: bool) ->
         }
         _ => None,
     };
-    let TextDiff { hunks, added, removed, .. } = compared.unwrap_or_default();
+    let Some(TextDiff { hunks, added, removed, .. }) = compared else {
+        let path = safe(&core.base.place.shown(path));
+        let text = format!("{path} was changed; it is too big to be compared, no text, or denied");
+        return Some(Shape::Markdown { text }.into());
+    };
     let counts = Some(LineCounts { added: added as u64, removed: removed as u64 });
     let hunks = hunks.into_iter().map(hunk).collect();
     let path = path.clone();

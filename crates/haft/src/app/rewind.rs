@@ -7,10 +7,13 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use haft_agent::{CommandError, Done, RewindRequest, Rewound, UndoRequest};
-use haft_session::{Changes, on_branch};
-use haft_types::{Body, CallId, Event, EventId, From, Kind, Part, TurnId};
+use haft_session::{Change, Changes, on_branch};
+use haft_types::{Body, CallId, Event, EventId, From, Kind, Part};
 
-use super::{problem::Problems, session::Core};
+use super::{
+    problem::Problems,
+    session::{Core, NO_TURN},
+};
 use crate::{plain, undo};
 
 /// Messages that are listed.
@@ -20,11 +23,11 @@ const NAMED: usize = 5;
 /// Characters of a message or command that are shown.
 const SHOWN: usize = 70;
 
-/// A message of the person on the branch.
+/// A message of the person with which a turn began. One that steered a turn is none: files and words
+/// of one turn go back together.
 struct Point<'a> {
     /// The event before it: the conversation goes on there.
     before: EventId,
-    turn: TurnId,
     parts: &'a [Part],
 }
 
@@ -51,8 +54,8 @@ fn events(core: &Core) -> Result<Vec<Event>, String> {
 fn points(events: &[Event], leaf: EventId) -> Vec<Point<'_>> {
     let mut points: Vec<Point<'_>> = on_branch(events, leaf)
         .filter_map(|event| match &event.body {
-            Body::User { from: From::Person | From::Steer, parts } if event.agent.is_main() => {
-                Some(Point { before: event.parent.unwrap_or_default(), turn: event.turn, parts })
+            Body::User { from: From::Person, parts } if event.agent.is_main() => {
+                Some(Point { before: event.parent.unwrap_or_default(), parts })
             }
             _ => None,
         })
@@ -103,9 +106,9 @@ async fn rewind(core: &Core, number: u64, what: Rewound) -> Result<Done, String>
         .ok_or_else(|| format!("there is no message {number}: there are {there}, 1 is the last"))?;
     let mut text = String::new();
     if what != Rewound::Talk {
-        text.push_str(&files_back(core, &before, point.turn).await?);
+        text.push_str(&files_back(core, &before, point.before).await?);
     }
-    let commands = ran(core, &before, point.turn);
+    let commands = ran(core, &before, point.before, leaf);
     if !commands.is_empty() {
         let _ = writeln!(text, "! what these commands did elsewhere stays: {commands}");
     }
@@ -119,23 +122,33 @@ async fn rewind(core: &Core, number: u64, what: Rewound) -> Result<Done, String>
     Ok(Done::Text { text })
 }
 
-/// Takes back what the turns from this one on changed.
-async fn files_back(core: &Core, events: &[Event], turn: TurnId) -> Result<String, String> {
+/// Takes back what changed behind an event.
+async fn files_back(core: &Core, events: &[Event], before: EventId) -> Result<String, String> {
     let changes = Changes::of(on_branch(events, core.bus.leaf()));
-    let since = changes.all.iter().filter(|change| !change.undone && change.turn >= turn);
-    let turns: BTreeSet<TurnId> = since.map(|change| change.turn).collect();
-    if turns.is_empty() {
+    let ended: BTreeSet<&CallId> = on_branch(events, core.bus.leaf())
+        .filter(|event| event.id.is_some_and(|id| id > before))
+        .filter_map(|event| match &event.body {
+            Body::CallEnded { call, .. } => Some(call),
+            _ => None,
+        })
+        .collect();
+    // As undo counts turns: a call in none counts by itself, and what jobs did is left alone.
+    let since = changes.standing().filter(|change| ended.contains(&change.call));
+    let unit =
+        |change: &Change| (change.turn, (change.turn == NO_TURN).then(|| change.call.clone()));
+    let units: BTreeSet<_> = since.filter(|change| !change.is_of_job()).map(unit).collect();
+    if units.is_empty() {
         return Ok("- no file was changed since\n".to_owned());
     }
-    let which = Some(turns.len().to_string());
+    let which = Some(units.len().to_string());
     undo::in_session(core, &UndoRequest { which, turn: true, force: false }, false).await
 }
 
-/// The commands that ran since a turn began, the first of them by their titles.
-fn ran(core: &Core, events: &[Event], turn: TurnId) -> String {
+/// The commands that ran behind an event, the first of them by their titles.
+fn ran(core: &Core, events: &[Event], before: EventId, leaf: EventId) -> String {
     let mut calls: Vec<&CallId> = Vec::new();
     let mut titles = Vec::new();
-    for event in on_branch(events, core.bus.leaf()).filter(|event| event.turn >= turn) {
+    for event in on_branch(events, leaf).filter(|event| event.id.is_some_and(|id| id > before)) {
         let Body::CallStarted { call, tool, plan, .. } = &event.body else { continue };
         let runs = |spec: &&std::sync::Arc<haft_types::ToolSpec>| {
             *spec.name == **tool && spec.kind == Kind::Execute

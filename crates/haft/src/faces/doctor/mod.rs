@@ -52,41 +52,63 @@ fn line(what: &str, state: State, text: impl Into<String>) -> Line {
     Line { what: what.to_owned(), state, text: text.into() }
 }
 
-/// Runs the probes and prints their results.
-pub async fn run(arguments: &Doctor) -> Ending {
-    let base = super::base(&arguments.common, None)?;
+impl Line {
+    const fn sign(&self) -> &'static str {
+        match self.state {
+            State::Fine => "ok",
+            State::Missing => "--",
+            State::Broken => "!!",
+        }
+    }
+
+    /// It as people read it.
+    fn shown(&self) -> String {
+        format!("{}  {:<10} {}", self.sign(), self.what, view::safe(&self.text))
+    }
+}
+
+/// Runs the probes.
+async fn probe(base: &Base) -> Vec<Line> {
     let mut lines = vec![line("version", State::Fine, env!("CARGO_PKG_VERSION"))];
-    lines.push(state_folder(&base));
-    lines.extend(kept(&base));
-    lines.push(workspace(&base));
-    lines.push(settings(&base));
+    lines.push(state_folder(base));
+    lines.extend(kept(base));
+    lines.push(workspace(base));
+    lines.push(settings(base));
     lines.extend(base.loaded.aside.iter().map(|text| line("settings", State::Missing, text)));
-    lines.extend(hooks(&base));
-    lines.push(shell(&base).await);
-    lines.push(files(&base));
+    lines.extend(hooks(base));
+    lines.push(shell(base).await);
+    lines.push(files(base));
     let probes = match base.host.shell() {
         Some(shell) => shell.levels().await,
         None => Vec::new(),
     };
     lines.extend(levels::lines(&probes, &base.loaded.settings.sandbox));
-    lines.push(terminal(&base));
-    lines.extend(tools(&base).await);
-    for (name, url, key) in providers(&base) {
+    lines.push(terminal(base));
+    lines.extend(tools(base).await);
+    for (name, url, key) in providers(base) {
         lines.push(provider(&name, &url, key).await);
     }
+    lines
+}
+
+/// Runs the probes for people, a line each.
+pub async fn report(base: &Base) -> String {
+    let lines: Vec<String> = probe(base).await.iter().map(Line::shown).collect();
+    lines.join("\n") + "\n"
+}
+
+/// Runs the probes and prints their results.
+pub async fn run(arguments: &Doctor) -> Ending {
+    let base = super::base(&arguments.common, None)?;
+    let lines = probe(&base).await;
     for line in &lines {
-        let state = match line.state {
-            State::Fine => "ok",
-            State::Missing => "--",
-            State::Broken => "!!",
-        };
         println(&if arguments.json {
             haft_render::json(
-                &json!({"what": line.what, "state": state, "text": line.text}).to_string(),
+                &json!({"what": line.what, "state": line.sign(), "text": line.text}).to_string(),
             )
             .into_owned()
         } else {
-            format!("{state}  {:<10} {}", line.what, view::safe(&line.text))
+            line.shown()
         })?;
     }
     let broken = lines.iter().filter(|line| line.state == State::Broken).count();

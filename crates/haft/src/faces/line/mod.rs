@@ -12,7 +12,6 @@ mod keys;
 mod questions;
 mod screen;
 mod single_question;
-mod status;
 
 use std::{
     collections::VecDeque,
@@ -22,6 +21,7 @@ use std::{
 
 use haft_agent::{Command, Control, Feed};
 use haft_session::SessionId;
+use haft_tui::activity::Activity;
 use haft_types::{Body, Choice, Event, Question, When};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -30,7 +30,6 @@ use self::{
     draft::{Decoder, Draft, Press},
     questions::{More, QUIET, choice},
     screen::Screen,
-    status::Status,
 };
 pub use self::{
     keys::{Keys, Pause, Pauses, Typed},
@@ -81,7 +80,9 @@ struct LineMode {
     turn: Turn,
     /// Whether changes of files are allowed for the session.
     edits: bool,
-    status: Status,
+    /// What goes on, by milliseconds since the start.
+    activity: Activity,
+    start: Instant,
     questions: VecDeque<Question>,
     /// The answers that the first of them has as it is shown.
     offered: Vec<Choice>,
@@ -127,7 +128,8 @@ pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
         draft: Draft::default(),
         turn: Turn::None,
         edits: false,
-        status: Status::default(),
+        activity: Activity::default(),
+        start: Instant::now(),
         questions: VecDeque::new(),
         offered: Vec::new(),
         stirred: Instant::now(),
@@ -256,13 +258,17 @@ impl LineMode {
         if whole { self.prompt() } else { self.show_status() }
     }
 
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// Shows what is going on, where nothing else stands in its place.
     fn show_status(&mut self) -> Ending {
         if !self.at_work() || !self.questions.is_empty() || !self.draft.is_empty() {
             return Ok(());
         }
         let Some(columns) = self.screen.status_room() else { return Ok(()) };
-        match self.status.text(Instant::now(), columns) {
+        match self.activity.text(self.now(), columns, "Ctrl-C") {
             Some(text) => self.screen.status(&text),
             None => Ok(()),
         }
@@ -287,7 +293,7 @@ impl LineMode {
             }
             _ => {}
         }
-        self.status.event(event, Instant::now());
+        self.activity.event(event, self.now());
         if self.is_known(event) {
             self.view.note(event);
         } else if let Some(text) = self.view.event(event) {

@@ -4,13 +4,16 @@
 use std::{
     env,
     io::Write as _,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use base64::Engine as _;
 
 /// The most bytes that are given to a terminal: many take no more.
 const MOST: usize = 74_000;
+/// How long a tool may take.
+const WITHIN: Duration = Duration::from_secs(2);
 /// Programs that take a text for the clipboard, each with the variable that says that it can.
 const TOOLS: &[(&str, &[&str], &str)] = &[
     ("wl-copy", &[], "WAYLAND_DISPLAY"),
@@ -65,9 +68,24 @@ fn by_tool(text: &str) -> Option<&'static str> {
             .ok()?;
         let is_given =
             child.stdin.take().is_some_and(|mut to| to.write_all(text.as_bytes()).is_ok());
-        let is_taken = child.wait().is_ok_and(|status| status.success());
-        (is_given && is_taken).then_some(program)
+        (is_given && ends_well(&mut child)).then_some(program)
     })
+}
+
+/// Waits for a tool; one that takes too long is ended, and has not done it.
+fn ends_well(child: &mut Child) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < WITHIN {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+            Err(_) => return false,
+        }
+    }
+    // It may have ended by itself.
+    drop(child.kill());
+    drop(child.wait());
+    false
 }
 
 /// A code block of a Markdown text, from 1, without its fences.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use haft_agent::{Command, CommandError, Done};
 use haft_session::SessionInfo;
 use haft_tui::{
@@ -19,6 +19,7 @@ use super::{
 use crate::{
     app::{attachments::is_attached, git, slash},
     faces::{
+        doctor,
         session::session_line,
         view::{self, Style, indent},
     },
@@ -42,8 +43,8 @@ pub(super) enum Answered {
     },
     /// The transcript was read.
     Transcript(Result<Pager, String>),
-    /// What another run of haft says.
-    Said(Result<String, String>),
+    /// What was found out for the person.
+    Said(String),
     /// A text was put on the clipboard, with what it was.
     Copied(String, Result<Copied, String>),
     /// The branch that is checked out.
@@ -120,17 +121,17 @@ impl Interface {
 
     /// Ends this session for another one, where nothing is lost by that.
     fn go_to(&mut self, next: Next) {
-        if self.app.is_busy() || self.app.question().is_some() {
+        if self.app.is_busy() || self.app.question().is_some() || !self.sends.is_empty() {
             self.tell("! haft is at work: stop it with esc first");
             return;
         }
         let jobs = self.core.jobs().all();
         let running = jobs.iter().filter(|job| job.end().is_none());
         let named: Vec<String> = running.map(|job| job.named()).collect();
-        if !named.is_empty() && self.next.as_ref() != Some(&next) {
+        if !named.is_empty() && self.unconfirmed.as_ref() != Some(&next) {
             let named = view::safe(&named.join(", "));
             self.tell(&format!("! this stops what runs: {named}; say it once more to do so"));
-            self.next = Some(next);
+            self.unconfirmed = Some(next);
             return;
         }
         self.next = Some(next);
@@ -200,22 +201,14 @@ impl Interface {
             let copied = copied.unwrap_or_else(|error| Err(error.to_string()));
             Answered::Copied(what, copied)
         });
-        self.sends.push(copied.boxed());
+        self.looks.push(copied.boxed_local());
     }
 
-    /// Has the machine and the settings checked, in a process of its own: nothing of this session is
-    /// in its way.
+    /// Has the machine and the settings checked.
     fn examine(&mut self) {
-        let checking = tokio::task::spawn_blocking(|| {
-            let program = std::env::current_exe().map_err(|error| error.to_string())?;
-            let mut doctor = std::process::Command::new(program);
-            doctor.arg("doctor").stdin(std::process::Stdio::null());
-            let output = doctor.output().map_err(|error| error.to_string())?;
-            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-        });
-        let said = checking
-            .map(|said| Answered::Said(said.unwrap_or_else(|error| Err(error.to_string()))));
-        self.sends.push(said.boxed());
+        let core = self.core.clone();
+        self.looks
+            .push(async move { Answered::Said(doctor::report(&core.base).await) }.boxed_local());
     }
 
     /// Has the whole session read, to be shown on the alternate screen.
@@ -227,7 +220,7 @@ impl Interface {
         let reading = tokio::task::spawn_blocking(move || page::read(&core, style, fold));
         let read = reading
             .map(|read| Answered::Transcript(read.unwrap_or_else(|error| Err(error.to_string()))));
-        self.sends.push(read.boxed());
+        self.looks.push(read.boxed_local());
     }
 
     /// Offers files and folders for a name, at once or when they are known.
@@ -244,7 +237,7 @@ impl Interface {
             let root = std::path::PathBuf::from(&*root.text());
             let walking = tokio::task::spawn_blocking(move || files::walk(&root));
             let names = walking.map(|names| Answered::Names(names.unwrap_or_default()));
-            self.sends.push(names.boxed());
+            self.looks.push(names.boxed_local());
         }
     }
 
@@ -271,9 +264,8 @@ impl Interface {
     /// Has it found out which branch is checked out.
     pub(super) fn look_at_branch(&self) {
         let core = self.core.clone();
-        let branch: BoxFuture<'static, Answered> =
-            async move { Answered::Branch(git::branch(&core.base).await) }.boxed();
-        self.sends.push(branch);
+        let branch = async move { Answered::Branch(git::branch(&core.base).await) };
+        self.looks.push(branch.boxed_local());
     }
 
     /// Something that was waited for is there.
@@ -294,19 +286,20 @@ impl Interface {
                 self.facts.branch = view::safe(&branch.unwrap_or_default());
                 self.app.set_facts(self.facts.clone());
             }
-            Answered::Said(Ok(text)) => {
+            Answered::Said(text) => {
                 let text = self.view.broken(&text);
                 self.finished.push_str(&text);
             }
             Answered::Names(names) => {
                 self.index.set(names);
-                if let Some(asked) = self.index.take_asked() {
-                    self.complete_file(asked);
+                // Not the whole of a completion: that could begin the next walk, and so on.
+                if let Some(asked) = self.index.take_asked()
+                    && let Some(names) = self.index.matching(&asked)
+                {
+                    self.app.offer(&asked, names);
                 }
             }
-            Answered::Transcript(Err(error))
-            | Answered::Said(Err(error))
-            | Answered::Copied(_, Err(error)) => {
+            Answered::Transcript(Err(error)) | Answered::Copied(_, Err(error)) => {
                 let text = self.view.broken(&format!("! {error}"));
                 self.finished.push_str(&text);
             }

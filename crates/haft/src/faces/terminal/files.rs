@@ -91,7 +91,7 @@ pub fn walk(root: &Path) -> Vec<String> {
 #[derive(Default)]
 pub struct Index {
     names: Option<Vec<String>>,
-    /// When they were asked for last.
+    /// When they were asked for, or came, last.
     begun: Option<Instant>,
     is_walking: bool,
     /// What is to be completed when they come.
@@ -115,6 +115,7 @@ impl Index {
     /// Takes what a walk has met.
     pub fn set(&mut self, names: Vec<String>) {
         (self.names, self.is_walking) = (Some(names), false);
+        self.begun = Some(Instant::now());
     }
 
     /// What is still to be completed.

@@ -16,7 +16,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures::{
+    StreamExt as _,
+    future::{BoxFuture, LocalBoxFuture},
+    stream::FuturesUnordered,
+};
 use haft_agent::{Command, Control, Feed};
 use haft_render::Extent;
 use haft_session::SessionId;
@@ -78,7 +82,10 @@ struct Interface {
     view: View,
     modes: Modes,
     parser: Parser,
+    /// Commands that are not done: the session does not end before they are.
     sends: FuturesUnordered<BoxFuture<'static, Answered>>,
+    /// What is looked up or given away beside them; nobody waits for it in the end.
+    looks: FuturesUnordered<LocalBoxFuture<'static, Answered>>,
     /// Finished lines that are not written yet.
     finished: String,
     /// The transcript, while it is open.
@@ -94,8 +101,10 @@ struct Interface {
     is_whole: bool,
     /// Whether the person looks elsewhere, where the terminal tells it.
     is_away: bool,
-    /// What was asked to follow.
+    /// What follows this session.
     next: Option<Next>,
+    /// What was asked to follow and would stop jobs: it does when it is asked for again.
+    unconfirmed: Option<Next>,
     start: Instant,
     /// Until when the terminal's answers are expected.
     answers: Option<Instant>,
@@ -173,6 +182,7 @@ impl Interface {
             modes: Modes::default(),
             parser: Parser::default(),
             sends: FuturesUnordered::new(),
+            looks: FuturesUnordered::new(),
             finished: String::new(),
             page: None,
             history,
@@ -183,6 +193,7 @@ impl Interface {
             is_whole: false,
             is_away: false,
             next: None,
+            unconfirmed: None,
             start: Instant::now(),
             answers: None,
             has_name: false,
@@ -249,6 +260,7 @@ impl Interface {
                     None => break,
                 },
                 Some(done) = self.sends.next() => self.done(done)?,
+                Some(done) = self.looks.next(), if !self.ended => self.done(done)?,
                 () = self.control.ended(), if !self.ended => self.ended = true,
                 bytes = typed.recv(), if !self.ended => match bytes {
                     Some(Typed::Bytes(bytes, _)) => self.bytes(&bytes)?,
@@ -491,19 +503,16 @@ impl Interface {
     /// Writes the open question out.
     fn put(&mut self, extent: Extent) {
         let Some(question) = self.app.question().cloned() else { return };
-        let (text, options) = self.view.question(&question, extent);
+        let (text, shown) = self.view.asked(&question, extent);
         // The answers stand in the live region.
-        let end = text.find("\n  [").map_or(text.len(), |at| at + 1);
-        self.finished.push_str(text.get(..end).unwrap_or(&text));
+        self.finished.push_str(&text);
         let now = self.now();
-        self.app.put(options, now);
+        self.app.put(shown.options, now);
     }
 
     /// What was said of the open question stands now: the wait for a key begins anew.
     fn put_again(&mut self) {
-        let Some(question) = self.app.question().cloned() else { return };
-        let (_, options) = self.view.question(&question, Extent::SCREEN);
         let now = self.now();
-        self.app.put(options, now);
+        self.app.wait_for_quiet(now);
     }
 }

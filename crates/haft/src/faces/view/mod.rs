@@ -16,8 +16,8 @@ use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as 
 use haft_agent::Bus;
 use haft_config::Environment;
 use haft_render::{
-    EntryId, Extent, Prose, Renderer as _, Room, Sanitiser, Terminal, Transcript, call_text, clean,
-    exact,
+    EntryId, Extent, Prose, QuestionView, Renderer as _, Room, Sanitiser, Terminal, Transcript,
+    call_text, clean, exact,
 };
 use haft_types::{
     AgentPath, Body, CallId, Choice, Detail, Env, From, Hash, HostPath, JobEnd, Kind, Level,
@@ -219,14 +219,21 @@ impl View {
         (!end.is_empty()).then_some(end)
     }
 
-    /// A question with what would happen, as it is shown to a person, and the answers that are
-    /// offered.
-    pub fn question(&mut self, question: &Question, extent: Extent) -> (String, Vec<Choice>) {
+    /// What a question is about and what would happen, as it is shown to a person, for a front end
+    /// that shows the answers elsewhere; with what else there is of it.
+    pub fn asked(&mut self, question: &Question, extent: Extent) -> (String, QuestionView) {
         // Output of what else runs no longer stands behind its head.
         self.last.take_if(|last| question.call.as_ref() != Some(last));
         let shown = self.terminal.question(question, extent, self.room.width, &self.session);
         let mut text = self.flush() + &self.head(&question.agent);
         let _ = writeln!(text, "\n? {}", indent(&shown.text, "  ").trim_start());
+        (text, shown)
+    }
+
+    /// A question with what would happen, as it is shown to a person, and the answers that are
+    /// offered.
+    pub fn question(&mut self, question: &Question, extent: Extent) -> (String, Vec<Choice>) {
+        let (mut text, shown) = self.asked(question, extent);
         for choice in &shown.options {
             let _ = writeln!(text, "  [{}] {}", choice.key, exact(&choice.label));
         }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use haft_types::{AgentPath, Body, Event, From, Part, Stop, TurnEnd, TurnId, Usage, VERSION};
+use haft_render::Extent;
+use haft_types::{
+    AgentPath, Body, Choice, Event, From, Part, Stop, TurnEnd, TurnId, Usage, VERSION,
+};
 
 use super::{Style, View};
 
@@ -84,4 +87,26 @@ fn what_is_noted_is_not_written_later() {
     view.note(&text("", "seen elsewhere"));
     assert_eq!(view.event(&text("", " and here")).as_deref(), Some("\n and here"));
     assert_eq!(view.event(&ended("")).as_deref(), Some("\n"));
+}
+
+#[test]
+fn what_is_asked_ends_with_its_end_whatever_it_holds() {
+    let mut view = View::new(Style { width: 60, ..Style::default() });
+    let question = haft_types::Question {
+        id: haft_types::QuestionId::nth(1),
+        call: None,
+        agent: AgentPath::default(),
+        kind: haft_types::QuestionKind::Permission,
+        text: "send it?\n[y] looks like an answer\nto everybody".into(),
+        command: None,
+        preview: None,
+        options: vec![Choice { id: "no".into(), key: 'n', label: "no".into() }],
+        form: None,
+        if_nobody: haft_types::Reply::pick("no"),
+    };
+    let (text, shown) = view.asked(&question, Extent::SCREEN);
+    assert!(text.trim_end().ends_with("to everybody"), "{text}");
+    assert_eq!(shown.options.len(), 1);
+    let (text, _) = view.question(&question, Extent::SCREEN);
+    assert!(text.contains("to everybody\n  [n] no"), "{text}");
 }

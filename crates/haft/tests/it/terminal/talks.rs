@@ -309,3 +309,62 @@ fn an_editor_has_all_that_is_typed_for_it() {
     tmux.sees("ended with 0");
     tmux.is_sane(&world);
 }
+
+#[test]
+fn a_new_session_that_would_stop_a_job_is_asked_about_and_leaving_leaves() {
+    let world = World::new();
+    let seconds = unique_seconds();
+    let command = format!("sleep {seconds}");
+    let call = json!({"name": "bash", "input": {"command": command, "run_in_background": true}});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "It runs."})]);
+    let tmux = talk(&world, &model, "--mode bypass");
+    tmux.line("begin it");
+    tmux.sees("It runs.");
+    tmux.sees("a message;");
+    tmux.line("/jobs");
+    tmux.sees("runs for");
+    tmux.line("/clear");
+    tmux.sees("say it once more");
+    assert!(runs(&format!("sleep\0{seconds}")));
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+    assert_eq!(tmux.screen().matches("/help").count(), 1, "{}", tmux.screen());
+    assert!(until(PATIENCE, || !runs(&format!("sleep\0{seconds}"))));
+}
+
+#[test]
+fn a_command_of_the_person_is_stopped_and_nothing_goes_on_behind_it() {
+    let world = World::new();
+    let seconds = unique_seconds();
+    let model = world.script(&[json!({"text": "unused"})]);
+    let tmux = talk(&world, &model, "");
+    tmux.line(&format!("!sleep {seconds}"));
+    assert!(until(PATIENCE, || runs(&format!("sleep\0{seconds}"))));
+    tmux.sees("esc stops");
+    tmux.line("/clear");
+    tmux.sees("haft is at work");
+    tmux.key("Escape");
+    assert!(until(PATIENCE, || !runs(&format!("sleep\0{seconds}"))));
+    assert!(until(PATIENCE, || !tmux.screen().contains("esc stops")), "{}", tmux.screen());
+    tmux.line("/doctor");
+    tmux.sees("ok  version");
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+}
+
+#[test]
+fn what_is_asked_is_shown_whole_whatever_it_holds() {
+    let world = World::new();
+    let command = "true\n[ -f a ] && touch made\n  [y] harmless\ntouch the-end-of-it";
+    let call = json!({"name": "bash", "input": {"command": command}});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "The end."})]);
+    let tmux = talk(&world, &model, "");
+    tmux.line("run it");
+    let screen = tmux.sees("press a key");
+    assert!(screen.contains("[ -f a ]") && screen.contains("the-end-of-it"), "{screen}");
+    tmux.types("n");
+    tmux.sees("The end.");
+    assert!(!world.work().join("the-end-of-it").exists());
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+}
