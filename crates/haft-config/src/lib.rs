@@ -33,7 +33,7 @@ pub use crate::{
     rule_file::rule_file,
     settings::{
         Changes, Claude, Edit, Http, Limits, Model, Output, Permissions, Read, RuleCase, Run,
-        Sandbox, SandboxLevel, Secrets, Server, ServerWire, Settings, Shell, Tools, Undo,
+        Sandbox, SandboxLevel, Secrets, Server, ServerWire, Settings, Shell, Theme, Tools, Undo,
     },
     trust::Trust,
 };

@@ -438,12 +438,28 @@ impl Default for Limits {
     }
 }
 
+/// Colours of the terminal interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Theme {
+    /// The terminal's own.
+    #[default]
+    Terminal,
+    /// For a dark ground.
+    Dark,
+    /// For a light ground.
+    Light,
+    /// None.
+    None,
+}
+
 /// The terminal interface. A project cannot set it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Terminal {
-    /// Whether there are colours: those that the terminal itself has under their names.
-    pub color: bool,
+    /// The colours: the terminal's own 16 under their names, some of the 256 of xterm for a dark or
+    /// a light ground, or none.
+    pub theme: Theme,
     /// Whether the sign of life stays as it is, and seconds are counted in fives.
     pub reduced_motion: bool,
     /// Whether the terminal is told, by the bell and in words (OSC 9), that haft is done or asks while
@@ -453,7 +469,7 @@ pub struct Terminal {
 
 impl Default for Terminal {
     fn default() -> Self {
-        Self { color: true, reduced_motion: false, notify: true }
+        Self { theme: Theme::Terminal, reduced_motion: false, notify: true }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use crate::line::Style;
+use crate::line::{Style, Theme};
 
 /// The longest start of a colour sequence that is waited for, in bytes.
 const LONGEST_COLOUR: usize = 64;
@@ -112,7 +112,8 @@ pub fn colours_only(text: &str) -> Cow<'_, str> {
 /// The length of the renderer's own colour sequence that a text begins with.
 fn colour(text: &str) -> Option<usize> {
     let (code, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
-    let own = code == "0" || Style::ALL.iter().any(|style| style.code() == code);
+    let own = code == "0"
+        || Theme::ALL.iter().any(|theme| Style::ALL.iter().any(|style| style.code(*theme) == code));
     (own && !code.is_empty()).then_some(code.len() + 3)
 }
 

@@ -14,8 +14,14 @@
 mod changes;
 mod clean;
 mod events;
+#[cfg(feature = "highlight")]
+mod highlight;
+#[cfg(not(feature = "highlight"))]
+#[path = "no_highlight.rs"]
+mod highlight;
 mod line;
 mod listing;
+mod looked;
 mod markdown;
 mod prose;
 mod question;
@@ -28,6 +34,8 @@ use haft_types::Detail;
 pub use self::{
     clean::{Sanitiser, clean, colours_only, exact, is_hidden, is_unseen, json},
     events::{call_text, outcome_text},
+    line::Theme,
+    looked::Looked,
     markdown::Markdown,
     prose::Prose,
     question::{Extent, QuestionView},

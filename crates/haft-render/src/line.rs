@@ -42,11 +42,40 @@ pub(crate) enum Style {
     Code,
     /// A word with stress.
     Italic,
+    /// A keyword of code.
+    Keyword,
+    /// A text in code.
+    Literal,
+    /// A number, or another constant of code.
+    Number,
+    /// A comment in code.
+    Comment,
+    /// The name of a function.
+    Function,
+    /// The name of a type.
+    Type,
+}
+
+/// Which colours there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theme {
+    /// The terminal's own 16, under their names.
+    #[default]
+    Terminal,
+    /// Colours of the 256 of xterm, for a dark ground.
+    Dark,
+    /// The same for a light ground.
+    Light,
+}
+
+impl Theme {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Terminal, Self::Dark, Self::Light];
 }
 
 impl Style {
     /// Every one.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Plain,
         Self::Dim,
         Self::Bold,
@@ -59,21 +88,38 @@ impl Style {
         Self::Bad,
         Self::Code,
         Self::Italic,
+        Self::Keyword,
+        Self::Literal,
+        Self::Number,
+        Self::Comment,
+        Self::Function,
+        Self::Type,
     ];
 
     /// Parameters of its SGR sequence (ECMA-48, 8.3.117); empty for plain text.
-    pub(crate) const fn code(self) -> &'static str {
-        match self {
-            Self::Plain => "",
-            Self::Dim => "2",
-            Self::Bold => "1",
-            Self::Path | Self::Code => "36",
-            Self::Italic => "3",
-            Self::Added => "32",
-            Self::Removed | Self::Bad => "31",
-            Self::AddedWord => "1;4;32",
-            Self::RemovedWord => "1;4;31",
-            Self::Match => "1;33",
+    pub(crate) const fn code(self, theme: Theme) -> &'static str {
+        let [terminal, dark, light] = match self {
+            Self::Plain => [""; 3],
+            Self::Dim => ["2"; 3],
+            Self::Bold => ["1"; 3],
+            Self::Italic => ["3"; 3],
+            Self::Path | Self::Code => ["36", "38;5;80", "38;5;30"],
+            Self::Added => ["32", "38;5;114", "38;5;28"],
+            Self::Removed | Self::Bad => ["31", "38;5;210", "38;5;124"],
+            Self::AddedWord => ["1;4;32", "1;4;38;5;120", "1;4;38;5;22"],
+            Self::RemovedWord => ["1;4;31", "1;4;38;5;217", "1;4;38;5;88"],
+            Self::Match => ["1;33", "1;38;5;221", "1;38;5;130"],
+            Self::Keyword => ["35", "38;5;176", "38;5;127"],
+            Self::Literal => ["32", "38;5;114", "38;5;28"],
+            Self::Number => ["33", "38;5;215", "38;5;130"],
+            Self::Comment => ["2;3", "3;38;5;245", "3;38;5;243"],
+            Self::Function => ["94", "38;5;117", "38;5;25"],
+            Self::Type => ["36", "38;5;222", "38;5;94"],
+        };
+        match theme {
+            Theme::Terminal => terminal,
+            Theme::Dark => dark,
+            Theme::Light => light,
         }
     }
 }
@@ -217,14 +263,14 @@ impl Line {
     /// The text alone, without colours.
     pub(crate) fn into_plain(self) -> String {
         let mut text = String::new();
-        self.write(false, &mut text);
+        self.write(None, &mut text);
         text
     }
 
-    fn write(&self, color: bool, to: &mut String) {
+    fn write(&self, theme: Option<Theme>, to: &mut String) {
         for (style, text) in &self.pieces {
-            match style.code() {
-                code if color && !code.is_empty() => {
+            match theme.map_or("", |theme| style.code(theme)) {
+                code if !code.is_empty() => {
                     to.push_str("\u{1b}[");
                     to.push_str(code);
                     to.push('m');
@@ -262,6 +308,8 @@ pub(crate) struct Page {
     exact: bool,
     /// Whether lines go on below where they do not fit.
     breaks: bool,
+    /// Whether parts of code look different.
+    highlights: bool,
 }
 
 impl Page {
@@ -275,7 +323,20 @@ impl Page {
             first_hidden: None,
             exact: false,
             breaks: false,
+            highlights: false,
         }
+    }
+
+    /// The same page, on which parts of code look different or do not.
+    #[must_use]
+    pub(crate) const fn highlighting(mut self, highlights: bool) -> Self {
+        self.highlights = highlights;
+        self
+    }
+
+    /// Whether parts of code look different.
+    pub(crate) const fn highlights(&self) -> bool {
+        self.highlights
     }
 
     /// The same page for who decides by it: see [`is_unseen`].
@@ -363,14 +424,14 @@ impl Page {
         self.hidden = 0;
     }
 
-    /// The text, with or without colours; no line end at its end.
-    pub(crate) fn text(&self, color: bool) -> String {
+    /// The text in the colours of a theme, or without any; no line end at its end.
+    pub(crate) fn text(&self, theme: Option<Theme>) -> String {
         let mut text = String::new();
         for (index, line) in self.lines.iter().enumerate() {
             if index > 0 {
                 text.push('\n');
             }
-            line.write(color, &mut text);
+            line.write(theme, &mut text);
         }
         text
     }
@@ -387,7 +448,7 @@ mod tests {
 
     fn fitted(columns: u16, text: &str) -> String {
         let mut out = String::new();
-        Line::new(columns).with(Style::Plain, text).write(false, &mut out);
+        Line::new(columns).with(Style::Plain, text).write(None, &mut out);
         out
     }
 
@@ -408,7 +469,7 @@ mod tests {
             page.line(|line| {
                 line.with(Style::Dim, "1 + ").tabs_from_here().with(Style::Plain, text)
             });
-            page.text(false)
+            page.text(None)
         };
         assert_eq!(broken(13, "abcdefghijkl"), "1 + abcdefghi\n  \u{a6} jkl");
         assert_eq!(broken(0, "abcdefghijkl"), "1 + abcdefghijkl");

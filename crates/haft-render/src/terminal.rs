@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::{
     Renderer, Room, Sanitiser, call_text,
     changes::{changed_words, made_visible},
-    line::{Line, Page, Style, lines, split, width},
+    highlight::Highlighter,
+    line::{Line, Page, Style, Theme, lines, split, width},
     listing, outcome_text,
     units::{bytes, count, duration},
 };
@@ -26,6 +27,10 @@ const DEEPEST: usize = 16;
 pub struct Terminal {
     /// Whether colours are used.
     pub color: bool,
+    /// Which.
+    pub theme: Theme,
+    /// Whether code looks all the same, which is faster where there is much of it.
+    pub plain_code: bool,
     /// Paths inside this folder are shown relative to it.
     pub root: Option<HostPath>,
     /// What a fold line says behind the number of lines, on how to see the rest; empty for nothing.
@@ -42,17 +47,26 @@ impl Renderer for Terminal {
     type View = String;
 
     fn detail(&self, detail: &Detail, room: Room) -> String {
-        let mut page = Page::new(room).exact(self.exact);
+        let mut page = Page::new(room).exact(self.exact).highlighting(self.highlights());
         self.shape(detail, room, &mut page, 0);
         page.fold(&self.hint);
         if let Some(note) = detail.cut.as_ref().and_then(cut_note) {
             page.note(|line| line.with(Style::Dim, &note));
         }
-        page.text(self.color)
+        page.text(self.palette())
     }
 }
 
 impl Terminal {
+    /// The colours that are used; none where there are none.
+    pub(crate) fn palette(&self) -> Option<Theme> {
+        self.color.then_some(self.theme)
+    }
+
+    pub(crate) const fn highlights(&self) -> bool {
+        self.color && !self.plain_code
+    }
+
     /// Renders a call in one line, with its name in bold; see [`call_text`].
     pub fn call(
         &self,
@@ -65,7 +79,7 @@ impl Terminal {
         let (name, rest) = text.split_at(text.find([' ', ':']).unwrap_or(text.len()));
         let mut page = Page::new(Room { lines: None, ..room });
         page.line(|line| line.with(Style::Bold, name).with(Style::Plain, rest));
-        page.text(self.color)
+        page.text(self.palette())
     }
 
     /// Renders how a call ended, in one line; see [`outcome_text`]. `took` is in milliseconds.
@@ -76,7 +90,7 @@ impl Terminal {
         };
         let mut page = Page::new(Room { lines: None, ..room });
         page.line(|line| line.with(style, &outcome_text(outcome, took)));
-        page.text(self.color)
+        page.text(self.palette())
     }
 
     /// Renders how a call failed, with its whole text. Lines are broken at blanks, and lines beyond
@@ -88,7 +102,7 @@ impl Terminal {
             wrapped(line, if index == 0 { Style::Bad } else { Style::Plain }, &mut page);
         }
         page.fold(&self.hint);
-        page.text(self.color)
+        page.text(self.palette())
     }
 
     /// Renders notes beside a detail, with their lines broken at blanks; see [`Outcome::notes`].
@@ -98,14 +112,14 @@ impl Terminal {
             wrapped(text, Style::Dim, &mut page);
         }
         page.fold(&self.hint);
-        page.text(self.color)
+        page.text(self.palette())
     }
 
     /// Renders all of a text, with its lines broken at blanks.
     pub fn text(&self, text: &str, room: Room) -> String {
         let mut page = Page::new(Room { lines: None, ..room });
         lines(text).for_each(|text| wrapped(text, Style::Plain, &mut page));
-        page.text(self.color)
+        page.text(self.palette())
     }
 
     pub(crate) fn shape(&self, detail: &Detail, room: Room, page: &mut Page, depth: usize) {
@@ -202,11 +216,15 @@ impl Terminal {
         let shown = u64::try_from(page.left()).unwrap_or(u64::MAX);
         let total = lines(text).count() as u64;
         let gutter = digits(first.saturating_add(total.min(shown)));
+        let start = lines(text).next().unwrap_or_default();
+        let of_file = || Highlighter::of_file(&path.text(), start);
+        let mut highlighter = page.highlights().then(of_file).flatten();
         for (index, text) in (0_u64..).zip(lines(text)) {
             page.line(|line| {
-                line.with(Style::Dim, &format!("{:>gutter$}  ", first.saturating_add(index)))
-                    .tabs_from_here()
-                    .with(Style::Plain, text)
+                let number = format!("{:>gutter$}  ", first.saturating_add(index));
+                let mut line = line.with(Style::Dim, &number).tabs_from_here();
+                highlighted(&mut line, text, Style::Plain, highlighter.as_mut());
+                line
             });
         }
     }
@@ -302,6 +320,21 @@ pub(crate) fn diff_line(
     let spans = words.iter().map(|range| (range.start, range.end));
     spanned(&mut line, text, spans, plain, marked);
     line
+}
+
+/// Adds a line of code, with its parts where they are known.
+pub(crate) fn highlighted(
+    line: &mut Line,
+    text: &str,
+    plain: Style,
+    highlighter: Option<&mut Highlighter>,
+) {
+    match highlighter.and_then(|highlighter| highlighter.line(text)) {
+        Some(parts) => parts.into_iter().for_each(|(range, style)| {
+            line.push(style, text.get(range).unwrap_or_default());
+        }),
+        None => line.push(plain, text),
+    }
 }
 
 /// Adds a text of which some byte ranges look different; ranges that do not fit are left out.

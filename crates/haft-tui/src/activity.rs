@@ -38,7 +38,7 @@ impl Activity {
             }
             Body::AnswerPart { part: Part::Thinking { .. }, .. } => self.doing("thinking", now),
             Body::AnswerPart { part: Part::Text { .. }, .. } => self.doing("writing", now),
-            Body::CallPart { name, .. } => self.doing(&format!("preparing {}", safe(name)), now),
+            Body::CallPart { name, .. } => self.doing(&format!("{} ...", safe(name)), now),
             Body::AnswerFailed { retried: true, wait_ms, .. } => {
                 let until = now.saturating_add(wait_ms.unwrap_or_default());
                 let what = "asking again".to_owned();

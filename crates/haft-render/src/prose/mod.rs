@@ -9,7 +9,9 @@ mod inline;
 
 use crate::{
     Room, Terminal,
+    highlight::Highlighter,
     line::{Line, Page, Style, split, width},
+    terminal::highlighted,
 };
 
 use self::inline::{Span, plain, spans};
@@ -26,6 +28,8 @@ const RULE: usize = 40;
 pub struct Prose {
     /// The fence of the code that is open.
     fence: Option<(char, usize)>,
+    /// The parts of that code, where its language is known.
+    highlighter: Option<Highlighter>,
     /// Rows of a table that is not complete.
     table: Vec<String>,
     table_bytes: usize,
@@ -49,6 +53,7 @@ impl Prose {
             let run = run_of(trimmed, sign);
             if run >= length && trimmed[run..].trim().is_empty() {
                 self.fence = None;
+                self.highlighter = None;
             } else {
                 self.code(text, page);
             }
@@ -65,6 +70,8 @@ impl Prose {
         if matches!(first, '`' | '~') && run >= 3 && !trimmed[run..].contains(first) {
             self.fence = Some((first, run));
             let language = trimmed[run..].trim();
+            let of_language = || Highlighter::of_language(language);
+            self.highlighter = page.highlights().then(of_language).flatten();
             if !language.is_empty() {
                 self.wrap(&[(Style::Dim, language.to_owned())], ("  ", "  "), page);
             }
@@ -87,13 +94,17 @@ impl Prose {
         }
     }
 
-    fn code(&self, text: &str, page: &mut Page) {
-        if text.is_empty() {
-            return page.line(|line| line);
-        }
-        let make =
-            |line: Line| line.with(Style::Plain, "  ").tabs_from_here().with(Style::Code, text);
-        if self.whole { page.whole(make) } else { page.line(make) }
+    fn code(&mut self, text: &str, page: &mut Page) {
+        let whole = self.whole;
+        // A blank line belongs to what is parsed, too.
+        let highlighter = self.highlighter.as_mut();
+        let make = |line: Line| {
+            let indent = if text.is_empty() { "" } else { "  " };
+            let mut line = line.with(Style::Plain, indent).tabs_from_here();
+            highlighted(&mut line, text, Style::Code, highlighter);
+            line
+        };
+        if whole { page.whole(make) } else { page.line(make) }
     }
 
     fn block(&self, text: &str, page: &mut Page) {
@@ -183,7 +194,7 @@ impl Prose {
     }
 
     /// Breaks a text at blanks, behind the marks of its first and of its further lines.
-    fn wrap(&self, spans: &[Span], (first, next): (&str, &str), page: &mut Page) {
+    pub(crate) fn wrap(&self, spans: &[Span], (first, next): (&str, &str), page: &mut Page) {
         let words = words(spans);
         let room = page.columns().unwrap_or(usize::MAX);
         let mut words = words.iter().peekable();
@@ -258,7 +269,7 @@ impl Terminal {
     ///
     /// The piece must be clean, as [`Sanitiser`](crate::Sanitiser) returns it.
     pub fn prose(&self, prose: &mut Prose, piece: &str, room: Room) -> String {
-        let mut page = Page::new(Room { lines: None, ..room });
+        let mut page = Page::new(Room { lines: None, ..room }).highlighting(self.highlights());
         let mut text = std::mem::take(&mut prose.rest) + piece;
         while let Some(end) = text.find('\n') {
             let rest = text.split_off(end + 1);
@@ -275,18 +286,19 @@ impl Terminal {
 
     /// Renders what is left of a text that ends here. After that, another text may begin.
     pub fn prose_end(&self, prose: &mut Prose, room: Room) -> String {
-        let mut page = Page::new(Room { lines: None, ..room });
+        let mut page = Page::new(Room { lines: None, ..room }).highlighting(self.highlights());
         let rest = std::mem::take(&mut prose.rest);
         if !rest.is_empty() {
             prose.line(&rest, &mut page);
         }
         prose.end(&mut page);
         prose.fence = None;
+        prose.highlighter = None;
         self.ended(&page)
     }
 
     fn ended(&self, page: &Page) -> String {
-        let text = page.text(self.color);
+        let text = page.text(self.palette());
         if page.is_empty() { text } else { text + "\n" }
     }
 }

@@ -343,7 +343,7 @@ fn plain(terminal: &Terminal, detail: &Detail) -> Vec<String> {
     let room = Room { width: 0, lines: None, partial: true };
     let mut page = Page::new(room).exact(true);
     terminal.shape(detail, room, &mut page, 0);
-    page.text(false).lines().map(str::to_owned).collect()
+    page.text(None).lines().map(str::to_owned).collect()
 }
 
 /// The arguments of a call; what holds things of one kind is a part for each of them.

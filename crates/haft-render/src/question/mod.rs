@@ -85,7 +85,7 @@ impl Terminal {
             }
         }
         let options = question.options.iter().filter_map(|one| label(question, one, left_out));
-        QuestionView { text: page.text(self.color), options: options.collect(), left_out }
+        QuestionView { text: page.text(self.palette()), options: options.collect(), left_out }
     }
 
     /// Shows the files, each with an equal share of the room; what one leaves goes to the others.

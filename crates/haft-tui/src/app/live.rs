@@ -18,19 +18,77 @@ const EDITED: u16 = 8;
 const LABELLED: usize = 8;
 /// Messages that wait which are shown.
 const WAITING: usize = 3;
+/// What stands between two parts of the status row.
+const DOT: &str = " \u{b7} ";
 /// How the sign of life moves.
 const BEATS: [&str; 4] = ["\u{b7}", "\u{2022}", "\u{25cf}", "\u{2022}"];
 
+/// What of the live region is left out where there is little room, from what is needed least on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Thrift {
+    /// All is shown.
+    Ample,
+    /// No blank row, and a row of what waits.
+    Close,
+    /// Only what can be answered or typed, and a few completions.
+    Tight,
+    /// A row for all answers, one of the editor, one completion.
+    Bare,
+}
+
+impl Thrift {
+    const ALL: [Self; 4] = [Self::Ample, Self::Close, Self::Tight, Self::Bare];
+}
+
 impl App {
-    /// The rows of the live region, for so many columns and rows.
+    /// The rows of the live region, for a terminal of so many columns and rows: at most half of it,
+    /// where that is enough for the answers to a question and a row of the editor.
     pub fn rows(&mut self, width: u16, height: u16, now: u64) -> Vec<Row> {
+        let most = usize::from(height / 2);
+        self.rows_that_fit(width, height, now, |rows| rows.len() <= most)
+    }
+
+    /// The same, for who knows better what fits. The last that is tried may not fit.
+    pub fn rows_that_fit(
+        &mut self,
+        width: u16,
+        height: u16,
+        now: u64,
+        fits: impl Fn(&[Row]) -> bool,
+    ) -> Vec<Row> {
         let mut rows = Vec::new();
-        self.activity_row(width, now, &mut rows);
-        self.queue_rows(width, &mut rows);
-        self.dialog_rows(width, now, &mut rows);
-        self.editor_rows(width, height, &mut rows);
-        self.list_rows(width, &mut rows);
-        rows.push(self.status_row(width));
+        for thrift in Thrift::ALL {
+            rows = self.rows_by(thrift, width, height, now);
+            if fits(&rows) {
+                break;
+            }
+        }
+        rows
+    }
+
+    fn rows_by(&mut self, thrift: Thrift, width: u16, height: u16, now: u64) -> Vec<Row> {
+        let mut rows = Vec::new();
+        if thrift == Thrift::Ample {
+            rows.push(Row::default());
+        }
+        if thrift < Thrift::Tight {
+            self.reading_row(width, &mut rows);
+            self.activity_row(width, now, &mut rows);
+            let most = if thrift == Thrift::Ample { WAITING } else { 1 };
+            self.queue_rows(width, most, &mut rows);
+        }
+        self.dialog_rows(thrift, width, now, &mut rows);
+        let edited = if thrift < Thrift::Tight { EDITED.min(height / 3).max(1) } else { 1 };
+        self.editor_rows(width, edited, &mut rows);
+        let listed = match thrift {
+            Thrift::Ample => LISTED,
+            Thrift::Close | Thrift::Tight => LISTED / 2,
+            Thrift::Bare => 1,
+        };
+        self.list_rows(width, listed, &mut rows);
+        if thrift < Thrift::Tight || !self.hint.is_empty() {
+            rows.push(self.status_row(width));
+        }
         rows
     }
 
@@ -39,6 +97,10 @@ impl App {
     }
 
     fn activity_row(&self, width: u16, now: u64, rows: &mut Vec<Row>) {
+        // While somebody is asked, nothing else goes on that is to be seen.
+        if self.question().is_some() {
+            return;
+        }
         // Between two beats nothing changes.
         let at = now / self.beat() * self.beat();
         let now = if self.is_slow { at } else { now };
@@ -53,8 +115,16 @@ impl App {
         rows.push(row.with(Look::DIM, &text).build());
     }
 
-    fn queue_rows(&self, width: u16, rows: &mut Vec<Row>) {
-        for queued in self.queue.iter().take(WAITING) {
+    /// What is read and searched in a row, while it grows.
+    fn reading_row(&self, width: u16, rows: &mut Vec<Row>) {
+        if !self.reading.is_empty() {
+            let row = self.row(width).with(Look::DIM, "* ");
+            rows.push(row.with(Look::PLAIN, &self.reading).build());
+        }
+    }
+
+    fn queue_rows(&self, width: u16, most: usize, rows: &mut Vec<Row>) {
+        for queued in self.queue.iter().take(most) {
             let words = queued.parts.iter().find_map(|part| match part {
                 Part::Text { text } => Some(text.as_str()),
                 _ => None,
@@ -62,18 +132,28 @@ impl App {
             let row = self.row(width).with(Look::DIM, "  waits: ");
             rows.push(row.with(Look::DIM, words.unwrap_or_default()).build());
         }
-        if let Some(more) = self.queue.len().checked_sub(WAITING).filter(|more| *more > 0) {
+        if let Some(more) = self.queue.len().checked_sub(most).filter(|more| *more > 0) {
             rows.push(self.row(width).with(Look::DIM, &format!("  and {more} more")).build());
         }
     }
 
-    fn dialog_rows(&self, width: u16, now: u64, rows: &mut Vec<Row>) {
+    fn dialog_rows(&self, thrift: Thrift, width: u16, now: u64, rows: &mut Vec<Row>) {
         let Some(dialog) = self.dialogs.front() else { return };
         let is_armed = self.is_armed(now);
         let look = if is_armed { Look::ACCENT } else { Look::DIM };
+        if thrift == Thrift::Bare && !dialog.options.is_empty() {
+            let mut row = self.row(width);
+            for choice in &dialog.options {
+                let first = choice.label.split([' ', ',']).next().unwrap_or_default();
+                row.push(look, &format!(" {} ", choice.key));
+                row.push(Look::PLAIN, first);
+            }
+            return rows.push(row.build());
+        }
+        let labelled = if thrift < Thrift::Tight { LABELLED } else { 1 };
         for choice in &dialog.options {
             // What would be kept, and where, is read whole.
-            let label = wrapped(&exact(&choice.label), width.saturating_sub(5), LABELLED);
+            let label = wrapped(&exact(&choice.label), width.saturating_sub(5), labelled);
             for (index, part) in label.into_iter().enumerate() {
                 let key = if index == 0 { format!("  {}  ", choice.key) } else { " ".repeat(5) };
                 rows.push(self.row(width).with(look, &key).with(Look::PLAIN, &part.text).build());
@@ -102,7 +182,7 @@ impl App {
 
     fn editor_rows(&mut self, width: u16, height: u16, rows: &mut Vec<Row>) {
         let room = width.saturating_sub(3).max(1);
-        let view = self.editor.view(room, EDITED.min(height / 3).max(1));
+        let view = self.editor.view(room, height);
         let search = self.editor.search().map(|search| (search.query.to_owned(), search.range));
         if let Some((query, _)) = &search {
             let row = self.row(width).with(Look::ACCENT, "search: ");
@@ -157,10 +237,10 @@ impl App {
         }
     }
 
-    fn list_rows(&self, width: u16, rows: &mut Vec<Row>) {
+    fn list_rows(&self, width: u16, listed: usize, rows: &mut Vec<Row>) {
         let Some(list) = &self.list else { return };
-        let first = list.selected.saturating_sub(LISTED - 1);
-        for (index, (text, about)) in list.rows.iter().enumerate().skip(first).take(LISTED) {
+        let first = list.selected.saturating_sub(listed - 1);
+        for (index, (text, about)) in list.rows.iter().enumerate().skip(first).take(listed) {
             let look = if index == list.selected { Look::REVERSED } else { Look::PLAIN };
             let row = self.row(width).with(Look::PLAIN, "  ").with(look, text);
             rows.push(row.with(Look::DIM, "  ").with(Look::DIM, about).build());
@@ -174,17 +254,19 @@ impl App {
         }
         let edits = if self.edits { " (edits allowed)" } else { "" };
         let mode = format!("mode {}{edits}", self.mode);
-        let folder = match &*self.facts.branch {
-            "" => self.facts.folder.clone(),
-            branch => format!("{} ({branch})", self.facts.folder),
+        let facts = &self.facts;
+        let folder = |name: &str| match &*facts.branch {
+            "" => name.to_owned(),
+            branch => format!("{name} ({branch})"),
         };
-        let parts = [&*folder, &*self.facts.model, &*mode, &*self.facts.sandbox];
-        let mut parts = parts.into_iter().filter(|part| !part.is_empty());
-        row.push(Look::DIM, parts.next().unwrap_or_default());
-        for part in parts {
-            row.push(Look::DIM, " \u{b7} ");
-            row.push(Look::DIM, part);
+        // Where there is little room, its name says enough.
+        let name = facts.folder.rsplit('/').next().unwrap_or_default();
+        let mut parts = [&*folder(&facts.folder), &*facts.model, &*mode, &*facts.sandbox].join(DOT);
+        if parts.chars().count() > usize::from(width) && !name.is_empty() {
+            parts = [&*folder(name), &*facts.model, &*mode, &*facts.sandbox].join(DOT);
         }
+        let parts = parts.split(DOT).filter(|part| !part.is_empty());
+        row.push(Look::DIM, &parts.collect::<Vec<_>>().join(DOT));
         row.build()
     }
 

@@ -153,6 +153,8 @@ pub struct App {
     is_slow: bool,
     /// A word under the editor, until the next key.
     hint: String,
+    /// What is read and searched in a row.
+    reading: String,
 }
 
 impl App {
@@ -176,6 +178,7 @@ impl App {
             color,
             is_slow: false,
             hint: String::new(),
+            reading: String::new(),
         }
     }
 
@@ -201,6 +204,11 @@ impl App {
     /// Lets little move by itself.
     pub const fn reduce_motion(&mut self) {
         self.is_slow = true;
+    }
+
+    /// Sets what is read and searched in a row, in one line; empty for nothing.
+    pub fn set_reading(&mut self, reading: String) {
+        self.reading = reading;
     }
 
     /// How often what goes on is drawn anew, in milliseconds.
@@ -277,7 +285,8 @@ impl App {
     /// When the rows change by themselves, after this moment; none where nothing moves.
     pub fn wakes(&self, now: u64) -> Option<u64> {
         let every = self.beat();
-        let beat = self.activity.is_shown().then(|| (now / every + 1) * every);
+        let is_shown = self.activity.is_shown() && self.dialogs.is_empty();
+        let beat = is_shown.then(|| (now / every + 1) * every);
         let armed = self.stirred + QUIET;
         let arms = (self.dialogs.front().is_some() && now < armed).then_some(armed);
         [beat, arms].into_iter().flatten().min()

@@ -14,19 +14,36 @@ pub(super) fn lines(probes: &[Probe], settings: &Sandbox) -> Vec<Line> {
     lines
 }
 
-/// What holds commands here.
-fn used(probes: &[Probe], settings: &Sandbox) -> Line {
+/// The best level that works and that the settings take.
+fn best(probes: &[Probe], settings: &Sandbox) -> Option<Level> {
     let works = |level: &Level| probes.iter().any(|probe| probe.level == *level && probe.works());
     let counts = |level: &Level| {
         works(level)
             && (settings.require != Some(SandboxLevel::Namespaces) || *level == Level::Namespaces)
     };
-    let name = |level: Level| match level {
+    Level::ALL.into_iter().find(counts)
+}
+
+const fn name(level: Level) -> &'static str {
+    match level {
         Level::Namespaces => "N",
         Level::Landlock => "L",
-    };
+    }
+}
+
+/// How all commands are held, in a few words.
+pub(super) fn held(probes: &[Probe], settings: &Sandbox) -> String {
+    match best(probes, settings) {
+        Some(level) => format!("sandbox {}", name(level)),
+        None => "no sandbox".to_owned(),
+    }
+}
+
+/// What holds commands here.
+fn used(probes: &[Probe], settings: &Sandbox) -> Line {
+    let works = |level: Level| probes.iter().any(|probe| probe.level == level && probe.works());
     let all = settings.always || settings.require.is_some();
-    let Some(best) = Level::ALL.into_iter().find(counts) else {
+    let Some(best) = best(probes, settings) else {
         let (state, text) = if all {
             (
                 State::Broken,
@@ -48,7 +65,7 @@ fn used(probes: &[Probe], settings: &Sandbox) -> Line {
     if all {
         return line("sandbox", State::Fine, format!("all commands run at level {best}; {hidden}"));
     }
-    let looks = if works(&Level::Landlock) { "L" } else { best };
+    let looks = if works(Level::Landlock) { "L" } else { best };
     let looks = settings.looks.then(|| format!(", those that only look at level {looks}"));
     let looks = looks.unwrap_or_default();
     let text = format!(

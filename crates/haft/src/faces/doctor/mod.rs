@@ -91,6 +91,15 @@ async fn probe(base: &Base) -> Vec<Line> {
     lines
 }
 
+/// The level at which all commands are held, in a few words.
+pub async fn held(base: &Base) -> String {
+    let probes = match base.host.shell() {
+        Some(shell) => shell.levels().await,
+        None => Vec::new(),
+    };
+    levels::held(&probes, &base.loaded.settings.sandbox)
+}
+
 /// Runs the probes for people, a line each.
 pub async fn report(base: &Base) -> String {
     let lines: Vec<String> = probe(base).await.iter().map(Line::shown).collect();

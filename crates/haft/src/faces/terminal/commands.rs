@@ -14,14 +14,14 @@ use haft_types::{AgentPath, Effort, Mode, Part, When};
 use super::{
     Interface, Next,
     clipboard::{self, Copied},
-    files, modes, page,
+    files, modes, page, style,
 };
 use crate::{
     app::{attachments::is_attached, git, slash},
     faces::{
         doctor,
         session::session_line,
-        view::{self, Style, indent},
+        view::{self, indent},
     },
 };
 
@@ -49,6 +49,8 @@ pub(super) enum Answered {
     Copied(String, Result<Copied, String>),
     /// The branch that is checked out.
     Branch(Option<String>),
+    /// How commands are held, in words.
+    Held(String),
     /// The files and folders of the workspace.
     Names(Vec<String>),
 }
@@ -215,8 +217,7 @@ impl Interface {
     pub(super) fn read_transcript(&mut self) {
         let fold = self.view.last_fold();
         let (core, columns) = (self.core.clone(), self.screen.size().columns);
-        let style =
-            Style { root: Some(core.base.place.cwd.clone()), width: columns, color: self.color };
+        let style = style(&core, columns);
         let reading = tokio::task::spawn_blocking(move || page::read(&core, style, fold));
         let read = reading
             .map(|read| Answered::Transcript(read.unwrap_or_else(|error| Err(error.to_string()))));
@@ -268,6 +269,19 @@ impl Interface {
         self.looks.push(branch.boxed_local());
     }
 
+    /// Has it found out how commands are held in a mode. What a person allows runs with all rights
+    /// unless the settings say otherwise, and then nothing needs to be tried out.
+    pub(super) fn look_at_sandbox(&mut self, mode: Mode) {
+        let core = self.core.clone();
+        let sandbox = &core.base.loaded.settings.sandbox;
+        if mode != Mode::Auto && !sandbox.always && sandbox.require.is_none() {
+            self.facts.sandbox = "no sandbox".to_owned();
+            return self.app.set_facts(self.facts.clone());
+        }
+        self.looks
+            .push(async move { Answered::Held(doctor::held(&core.base).await) }.boxed_local());
+    }
+
     /// Something that was waited for is there.
     pub(super) fn done(&mut self, answered: Answered) -> crate::cli::exit::Ending {
         match answered {
@@ -284,6 +298,10 @@ impl Interface {
             }
             Answered::Branch(branch) => {
                 self.facts.branch = view::safe(&branch.unwrap_or_default());
+                self.app.set_facts(self.facts.clone());
+            }
+            Answered::Held(text) => {
+                self.facts.sandbox = text;
                 self.app.set_facts(self.facts.clone());
             }
             Answered::Said(text) => {

@@ -22,13 +22,14 @@ use futures::{
     stream::FuturesUnordered,
 };
 use haft_agent::{Command, Control, Feed};
-use haft_render::Extent;
+use haft_config::Theme as Palette;
+use haft_render::{Extent, Theme};
 use haft_session::SessionId;
 use haft_tui::{
     app::{App, Effect, Facts},
     input::{Answer, Input, KeyKind, Parser},
     pager::{Pager, Pressed},
-    screen::{Reflow, Screen, Size},
+    screen::{Reflow, Row, Screen, Size},
 };
 use haft_types::{AgentPath, Body, Event, Part, When};
 use tokio::{
@@ -164,11 +165,7 @@ async fn talk(
 impl Interface {
     fn new(core: &Arc<Core>, control: Control) -> Self {
         let size = modes::size().unwrap_or(Size { columns: 80, rows: 24 });
-        let style = Style {
-            root: Some(core.base.place.cwd.clone()),
-            width: size.columns,
-            color: core.base.loaded.settings.terminal.color,
-        };
+        let style = style(core, size.columns);
         let color = style.color;
         let view = View::new(style).with(core.specs()).of_session(core.session_id()).numbered();
         let home = base::home(&core.base.environment).ok();
@@ -210,7 +207,7 @@ impl Interface {
         let core = self.core.clone();
         let base = &core.base;
         let model = base.loaded.settings.model.name.clone().unwrap_or_default();
-        let folder = view::safe(&base.place.cwd.text());
+        let folder = short(&base.place.cwd.text(), base.environment.home.as_deref());
         let version = env!("CARGO_PKG_VERSION");
         self.tell(&format!("haft {version} \u{b7} {model} \u{b7} /help"));
         self.app.set_mode(base.mode);
@@ -220,6 +217,7 @@ impl Interface {
         self.facts = Facts { folder, model, ..Facts::default() };
         self.app.set_facts(self.facts.clone());
         self.look_at_branch();
+        self.look_at_sandbox(base.mode);
         if let Some(resumed) = self.core.resumed.clone() {
             let id = SessionId::parse(self.core.session_id());
             let short = id.as_ref().map_or(self.core.session_id(), SessionId::short);
@@ -316,7 +314,9 @@ impl Interface {
             return if out.is_empty() { Ok(()) } else { draw(&out) };
         }
         let now = self.now();
-        let rows = self.app.rows(self.screen.columns(), rows, now);
+        self.app.set_reading(self.view.reading());
+        let fits = |rows: &[Row]| self.screen.budget(rows) >= rows.len();
+        let rows = self.app.rows_that_fit(self.screen.columns(), rows, now, fits);
         let mut out = String::new();
         self.screen.frame(&std::mem::take(&mut self.finished), &rows, &mut out);
         if out.is_empty() { Ok(()) } else { draw(&out) }
@@ -489,6 +489,7 @@ impl Interface {
                 }
             }
             Body::AnswerEnded { .. } if is_main => self.is_whole = true,
+            Body::Mode { mode, .. } => self.look_at_sandbox(*mode),
             Body::Asked { .. } if self.notifies() => modes::notify("haft asks something"),
             Body::TurnEnded { .. } if is_main => {
                 self.look_at_branch();
@@ -514,5 +515,27 @@ impl Interface {
     fn put_again(&mut self) {
         let now = self.now();
         self.app.wait_for_quiet(now);
+    }
+}
+
+/// How what is finished looks.
+fn style(core: &Core, width: u16) -> Style {
+    let theme = match core.base.loaded.settings.terminal.theme {
+        Palette::Terminal => Some(Theme::Terminal),
+        Palette::Dark => Some(Theme::Dark),
+        Palette::Light => Some(Theme::Light),
+        Palette::None => None,
+    };
+    let root = Some(core.base.place.cwd.clone());
+    Style { color: theme.is_some(), theme: theme.unwrap_or_default(), width, root }
+}
+
+/// A folder as the status row shows it: `~` stands for the person's home.
+fn short(folder: &str, home: Option<&Path>) -> String {
+    let home = home.and_then(Path::to_str).filter(|home| *home != "/");
+    let inside = home.and_then(|home| folder.strip_prefix(home));
+    match inside.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+        Some(rest) => view::safe(&format!("~{rest}")),
+        None => view::safe(folder),
     }
 }

@@ -15,6 +15,12 @@ impl View {
         updated.extend(added);
         // What began earlier stands first: an answer, then what became of it.
         updated.sort_unstable();
+        // What goes on behind its head leaves what is read meanwhile for later.
+        let goes_on = match &event.body {
+            Body::CallOutput { .. } => true,
+            Body::CallEnded { call, .. } => self.last.as_ref() == Some(call),
+            _ => false,
+        };
         let mut text = String::new();
         for id in &updated {
             if let Some(entry) = transcript.entry(*id) {
@@ -34,6 +40,10 @@ impl View {
             }
         }
         self.transcript = transcript;
+        let ends = !text.is_empty() || matches!(event.body, Body::TurnEnded { .. });
+        if ends && !goes_on {
+            text.insert_str(0, &self.close_group());
+        }
         (!text.is_empty()).then_some(text)
     }
 
@@ -170,7 +180,13 @@ impl View {
     fn call(&mut self, entry: &CallEntry, event: &Event) -> Option<String> {
         match &event.body {
             Body::CallStarted { call, tool, .. } => {
-                self.started(call, tool, entry.input.as_ref(), entry.title.as_deref())
+                let input = entry.input.as_ref();
+                let text = self.started(call, tool, input, entry.title.as_deref());
+                // Another agent's calls stand under its name.
+                if let Some(open) = self.open.get_mut(call).filter(|_| !event.agent.is_main()) {
+                    open.looked = None;
+                }
+                text
             }
             Body::CallEnded { call, outcome, took } => Some(self.ended(call, outcome, *took)),
             _ => None,

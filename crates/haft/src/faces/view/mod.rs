@@ -6,6 +6,7 @@
 //! are written whole. Only the main agent's answer is written while it streams.
 
 mod entries;
+mod group;
 mod live;
 #[cfg(test)]
 mod tests;
@@ -16,8 +17,8 @@ use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as 
 use haft_agent::Bus;
 use haft_config::Environment;
 use haft_render::{
-    EntryId, Extent, Prose, QuestionView, Renderer as _, Room, Sanitiser, Terminal, Transcript,
-    call_text, clean, exact,
+    EntryId, Extent, Looked, Prose, QuestionView, Renderer as _, Room, Sanitiser, Terminal, Theme,
+    Transcript, call_text, clean, exact,
 };
 use haft_types::{
     AgentPath, Body, CallId, Choice, Detail, Env, From, Hash, HostPath, JobEnd, Kind, Level,
@@ -27,6 +28,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use self::{
+    group::{Group, looks},
     live::{Live, Rest},
     thinking::Thinking,
 };
@@ -53,6 +55,8 @@ const INDENT: u16 = 2;
 pub struct Style {
     /// Whether colours are used.
     pub color: bool,
+    /// Which.
+    pub theme: Theme,
     /// Columns; 0 means no limit.
     pub width: u16,
     /// Paths inside this folder are shown relative to it.
@@ -68,7 +72,7 @@ impl Style {
         Self {
             color: terminal && !environment.no_color && !environment.dumb,
             width: if terminal { width.unwrap_or(80) } else { 0 },
-            root: None,
+            ..Self::default()
         }
     }
 }
@@ -80,6 +84,8 @@ struct Open {
     head: String,
     shown: bool,
     live: Live,
+    /// What it looks at, where it only looks and what it gives can stand in a line with others.
+    looked: Option<Looked>,
 }
 
 /// Folds events into text.
@@ -110,6 +116,10 @@ pub struct View {
     folding: Folding,
     /// The last fold that says its number.
     last_fold: Option<u64>,
+    /// Reads and searches in a row that are not written yet.
+    group: Group,
+    /// The call whose changes were shown whole when it was asked about, with them.
+    shown_before: Option<(CallId, Detail)>,
 }
 
 /// What becomes of long results.
@@ -135,6 +145,7 @@ impl View {
             room: inside(style.width),
             terminal: Terminal {
                 color: style.color,
+                theme: style.theme,
                 root: style.root,
                 hint,
                 ..Terminal::default()
@@ -154,6 +165,8 @@ impl View {
             writer: AgentPath::default(),
             folding: Folding::Plain,
             last_fold: None,
+            group: Group::default(),
+            shown_before: None,
         }
         .with(&specs)
     }
@@ -183,6 +196,8 @@ impl View {
     #[must_use]
     pub const fn unfolded(mut self) -> Self {
         self.folding = Folding::Open;
+        // There may be a day's work of it.
+        self.terminal.plain_code = true;
         self
     }
 
@@ -215,7 +230,7 @@ impl View {
 
     /// Ends a line that is still open.
     pub fn finish(&mut self) -> Option<String> {
-        let end = self.flush();
+        let end = self.flush() + &self.close_group();
         (!end.is_empty()).then_some(end)
     }
 
@@ -225,7 +240,10 @@ impl View {
         // Output of what else runs no longer stands behind its head.
         self.last.take_if(|last| question.call.as_ref() != Some(last));
         let shown = self.terminal.question(question, extent, self.room.width, &self.session);
-        let mut text = self.flush() + &self.head(&question.agent);
+        let mut text = self.flush() + &self.close_group() + &self.head(&question.agent);
+        let is_whole = shown.left_out == 0 && self.folding == Folding::Numbered;
+        self.shown_before =
+            question.call.clone().zip(question.preview.clone()).filter(|_| is_whole);
         let _ = writeln!(text, "\n? {}", indent(&shown.text, "  ").trim_start());
         (text, shown)
     }
@@ -338,10 +356,12 @@ impl View {
         let name = call_text(&spec, Some(input), title);
         let head = self.terminal.call(&spec, Some(input), title, self.room);
         let head = format!("\n* {}\n", head.trim_end());
+        let looked = looks(spec.kind).then(|| Looked::new(&spec, Some(input), title));
         // What may take long is told when it begins; the others, which may run beside each
         // other, with their results.
         let shown = spec.kind == Kind::Execute && self.open.is_empty();
-        let open = Open { name, head: head.clone(), shown, live: Live::default() };
+        let looked = looked.filter(|_| self.folding == Folding::Numbered);
+        let open = Open { name, head: head.clone(), shown, live: Live::default(), looked };
         self.open.insert(call.clone(), open);
         if !shown {
             return None;
@@ -390,8 +410,14 @@ impl View {
             head: String::new(),
             shown: true,
             live: Live::default(),
+            looked: None,
         };
-        let Open { name, head, shown, live } = open.unwrap_or_else(unknown);
+        let Open { name, head, shown, live, looked } = open.unwrap_or_else(unknown);
+        if let Some(looked) = looked
+            && self.takes(&looked, fold_number(call), outcome)
+        {
+            return String::new();
+        }
         // Behind something else, or when its output was too much to be shown as it came.
         if !shown || (self.last.as_ref() != Some(call) && !live.is_full()) {
             text.push_str(&head);
@@ -403,6 +429,9 @@ impl View {
             Folding::Plain | Folding::Open => "".into(),
         };
         let body = match &outcome.detail {
+            Some(detail) if self.is_shown_before(call, detail) => {
+                self.terminal.detail(detail, self.room_of(1))
+            }
             Some(detail) => self.body(detail, live, &name),
             None if outcome.status == Status::Done => self.prose(&outcome.joined_text()),
             None => String::new(),
@@ -425,6 +454,12 @@ impl View {
         }
         self.terminal.status = None;
         text
+    }
+
+    /// Whether a person has seen these very changes whole when they were asked about them.
+    fn is_shown_before(&mut self, call: &CallId, detail: &Detail) -> bool {
+        let before = self.shown_before.take_if(|(asked, _)| asked == call);
+        before.is_some_and(|(_, shown)| shown.shape == detail.shape)
     }
 
     /// How a call ended that did not end well: all that it says where nothing else shows that.

@@ -1,0 +1,74 @@
+//! Reads and searches in a row, as one line that grows until something else is to be written.
+//!
+//! **Invariant:** only what ended well and has nothing to tell beside its result is in it, so that
+//! nothing is hidden but what the transcript has. It knows kinds of tools, never their names.
+
+use haft_render::Looked;
+use haft_types::{Kind, Outcome, Status};
+
+use super::{View, fold_number, unsaid};
+
+/// Calls that ended, in their order.
+#[derive(Default)]
+pub(super) struct Group {
+    calls: Vec<Looked>,
+    /// The numbers of the first and of the last one.
+    first: u64,
+    last: u64,
+}
+
+/// Whether calls of this kind only look.
+pub(super) const fn looks(kind: Kind) -> bool {
+    matches!(kind, Kind::Read | Kind::Search)
+}
+
+impl View {
+    /// Takes a call that only looked; what has to be told of it in another way is given back.
+    pub(super) fn takes(&mut self, looked: &Looked, number: &str, outcome: &Outcome) -> bool {
+        let is_plain = outcome.status == Status::Done && unsaid(outcome).is_empty();
+        let Some(detail) = outcome.detail.as_ref().filter(|_| is_plain) else { return false };
+        let number = number.parse().unwrap_or_default();
+        if self.group.calls.is_empty() {
+            self.group.first = number;
+        }
+        self.group.last = self.group.last.max(number);
+        self.group.calls.push(looked.clone().with(detail));
+        true
+    }
+
+    /// The line of the calls so far, which ends here; empty for none.
+    pub(super) fn close_group(&mut self) -> String {
+        let Group { calls, first, last } = std::mem::take(&mut self.group);
+        if calls.is_empty() {
+            return String::new();
+        }
+        // Nothing goes on behind a head that stands above it.
+        self.last = None;
+        self.last_fold = Some(last);
+        let hint = if first == last {
+            format!("({last}), ctrl+o")
+        } else {
+            format!("({first}-{last}), ctrl+o")
+        };
+        let shown = self.terminal.looked(&calls, &hint, self.room);
+        let shown = super::indent(&shown, "  ");
+        format!("\n* {}\n", shown.trim_start())
+    }
+
+    /// What is read and searched in a row, with what still runs of it, on one line; empty for
+    /// nothing.
+    pub fn reading(&self) -> String {
+        let mut running: Vec<_> = self
+            .open
+            .iter()
+            .filter_map(|(call, open)| {
+                open.looked.as_ref().map(|looked| (fold_number(call), looked))
+            })
+            .collect();
+        running.sort_by_key(|(number, _)| number.parse::<u64>().unwrap_or(u64::MAX));
+        let running = running.into_iter().map(|(_, looked)| looked.clone());
+        let calls: Vec<_> = self.group.calls.iter().cloned().chain(running).collect();
+        let plain = haft_render::Terminal { color: false, ..self.terminal.clone() };
+        plain.looked(&calls, "", haft_render::Room::default())
+    }
+}
