@@ -35,6 +35,8 @@ pub struct Terminal {
     pub root: Option<HostPath>,
     /// What a fold line says behind the number of lines, on how to see the rest; empty for nothing.
     pub hint: Cow<'static, str>,
+    /// Whether of a program's output the end is shown rather than the start, as of one that runs.
+    pub ends: bool,
     /// How the call ended whose detail is shown, if that is known. An exit code says only half of
     /// it.
     pub status: Option<Status>,
@@ -140,7 +142,7 @@ impl Terminal {
             Shape::Matches { root, files } => listing::matches(&self.shown(root), files, page),
             Shape::Terminal { command, output, exit, note } => {
                 let end = detail.cut.as_ref().and_then(|cut| cut.end);
-                output_lines(command, (output, end), room, page);
+                self.output(command, (output, end), room, page);
                 if let Some((style, text)) = self.ending(*exit, note.as_deref(), room) {
                     // What is nested shares one fold at the end of all.
                     if depth == 0 {
@@ -202,6 +204,46 @@ impl Terminal {
         };
         let is_bad = self.status.map_or(exit != Some(0), Status::is_error);
         Some((if is_bad { Style::Bad } else { Style::Dim }, text))
+    }
+
+    /// A command with its output; of a running one the end of it.
+    fn output(
+        &self,
+        command: &str,
+        (output, end): (&str, Option<CutEnd>),
+        room: Room,
+        page: &mut Page,
+    ) {
+        for (index, text) in lines(command).enumerate() {
+            let prompt = if index == 0 { "$ " } else { "  " };
+            page.line(|line| line.with(Style::Dim, prompt).with(Style::Bold, text));
+        }
+        let mut output = output;
+        if (room.partial || self.ends) && room.lines.is_some() {
+            let (skipped, tail) = tail(output, page.left());
+            // The line that stands for what was left out is among the skipped ones, unless it is seen.
+            let seen = lines(tail).count() as u64;
+            let left_out = end.filter(|end| skipped > 0 && seen <= end.lines);
+            let skipped =
+                left_out.map_or(skipped, |end| (skipped - 1).saturating_add(end.left_out));
+            if skipped > 0 {
+                let earlier = count(skipped, "earlier line", "earlier lines");
+                let gap = if self.hint.is_empty() { "" } else { " " };
+                let text = format!("\u{2026} {earlier}{gap}{}", self.hint);
+                page.note(|line| line.with(Style::Dim, &text));
+            }
+            output = tail;
+        }
+        for text in lines(output) {
+            page.line(|line| {
+                let mut sanitiser = Sanitiser::default();
+                // Beyond what the width can take nothing needs to be looked at.
+                let most = if room.width == 0 { text.len() } else { usize::from(room.width) * 64 };
+                let end = text.floor_char_boundary(most);
+                let clean = sanitiser.push(&text[..end]) + &sanitiser.finish();
+                line.with(Style::Plain, &clean)
+            });
+        }
     }
 
     pub(crate) fn shown<'a>(&self, path: &'a HostPath) -> Cow<'a, str> {
@@ -358,37 +400,6 @@ pub(crate) fn spanned(
         at = end;
     }
     line.push(plain, text.get(at..).unwrap_or_default());
-}
-
-/// A command with its output; of a running one the end of it.
-fn output_lines(command: &str, (output, end): (&str, Option<CutEnd>), room: Room, page: &mut Page) {
-    for (index, text) in lines(command).enumerate() {
-        let prompt = if index == 0 { "$ " } else { "  " };
-        page.line(|line| line.with(Style::Dim, prompt).with(Style::Bold, text));
-    }
-    let mut output = output;
-    if room.partial && room.lines.is_some() {
-        let (skipped, tail) = tail(output, page.left());
-        // The line that stands for what was left out is among the skipped ones, unless it is seen.
-        let seen = lines(tail).count() as u64;
-        let left_out = end.filter(|end| skipped > 0 && seen <= end.lines);
-        let skipped = left_out.map_or(skipped, |end| (skipped - 1).saturating_add(end.left_out));
-        if skipped > 0 {
-            let earlier = count(skipped, "earlier line", "earlier lines");
-            page.note(|line| line.with(Style::Dim, &format!("\u{2026} {earlier}")));
-        }
-        output = tail;
-    }
-    for text in lines(output) {
-        page.line(|line| {
-            let mut sanitiser = Sanitiser::default();
-            // Beyond what the width can take nothing needs to be looked at.
-            let most = if room.width == 0 { text.len() } else { usize::from(room.width) * 64 };
-            let end = text.floor_char_boundary(most);
-            let clean = sanitiser.push(&text[..end]) + &sanitiser.finish();
-            line.with(Style::Plain, &clean)
-        });
-    }
 }
 
 /// The last lines of a text, and how many come before.

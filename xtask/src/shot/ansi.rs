@@ -32,15 +32,16 @@ pub(super) struct Cell {
     pub look: Look,
 }
 
-/// The cells of a line. Other control sequences are left out.
-pub(super) fn cells(line: &str) -> Vec<Cell> {
-    let (mut cells, mut look) = (Vec::new(), Look::default());
+/// The cells of a line. How they look goes on from the line before, and to the next one. Other
+/// control sequences are left out.
+pub(super) fn cells(line: &str, look: &mut Look) -> Vec<Cell> {
+    let mut cells = Vec::new();
     let mut chars = line.chars();
     while let Some(sign) = chars.next() {
         if sign != '\u{1b}' {
             let columns = sign.width().unwrap_or(0);
             if columns > 0 {
-                cells.push(Cell { sign, columns, look });
+                cells.push(Cell { sign, columns, look: *look });
             }
             continue;
         }
@@ -51,7 +52,7 @@ pub(super) fn cells(line: &str) -> Vec<Cell> {
         for c in chars.by_ref() {
             if c.is_ascii_alphabetic() {
                 if c == 'm' {
-                    set(&mut look, &parameters);
+                    set(look, &parameters);
                 }
                 break;
             }
@@ -104,7 +105,11 @@ mod tests {
 
     #[test]
     fn looks_hold_until_they_are_changed() {
-        let cells = cells("a\u{1b}[1;36mb\u{1b}[0mc\u{1b}[38;5;200md\u{1b}[48;2;1;2;3me\u{65e5}");
+        let mut look = Look::default();
+        let line = "a\u{1b}[1;36mb\u{1b}[0mc\u{1b}[38;5;200md\u{1b}[48;2;1;2;3me\u{65e5}";
+        let all = cells(line, &mut look);
+        assert_eq!(cells("x", &mut look)[0].look.text, Some(Colour::Indexed(200)));
+        let cells = all;
         let text: String = cells.iter().map(|cell| cell.sign).collect();
         assert_eq!(text, "abcde\u{65e5}");
         assert_eq!(cells[0].look, Look::default());

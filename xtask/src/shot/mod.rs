@@ -58,7 +58,8 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
         is_fine &= terminal.step(step)?;
     }
     let screen = terminal.tmux(&["capture-pane", "-p", "-e", "-N"])?;
-    let lines: Vec<_> = screen.lines().map(ansi::cells).collect();
+    let mut look = ansi::Look::default();
+    let lines: Vec<_> = screen.lines().map(|line| ansi::cells(line, &mut look)).collect();
     let out =
         order.out.map_or_else(|| Path::new(order.script).with_extension("svg"), PathBuf::from);
     fs::write(&out, svg::picture(&lines, usize::try_from(columns)?, order.theme))?;

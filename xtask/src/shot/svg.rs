@@ -149,7 +149,9 @@ mod tests {
 
     #[test]
     fn runs_stand_in_their_cells_and_nothing_is_markup() {
-        let lines = [cells("a\u{1b}[1;36m<b>\u{1b}[0m"), cells("\u{1b}[7m \u{1b}[0m&"), cells("")];
+        let mut look = Look::default();
+        let lines = ["a\u{1b}[1;36m<b>\u{1b}[0m", "\u{1b}[7m \u{1b}[0m&", ""];
+        let lines = lines.map(|line| cells(line, &mut look));
         let svg = picture(&lines, 10, Theme::Dark);
         assert!(svg.contains("&lt;b&gt;</text>") && svg.contains("&amp;</text>"), "{svg}");
         assert!(svg.contains("font-weight=\"bold\"") && svg.contains("#58c4c4"), "{svg}");

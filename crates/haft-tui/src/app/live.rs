@@ -73,6 +73,8 @@ impl App {
         }
         if thrift < Thrift::Tight {
             self.reading_row(width, &mut rows);
+            let running = if thrift == Thrift::Ample { self.running.len() } else { 2 };
+            self.running_rows(width, running, &mut rows);
             self.activity_row(width, now, &mut rows);
             let most = if thrift == Thrift::Ample { WAITING } else { 1 };
             self.queue_rows(width, most, &mut rows);
@@ -120,6 +122,14 @@ impl App {
         if !self.reading.is_empty() {
             let row = self.row(width).with(Look::DIM, "* ");
             rows.push(row.with(Look::PLAIN, &self.reading).build());
+        }
+    }
+
+    /// The newest lines of what runs.
+    fn running_rows(&self, width: u16, most: usize, rows: &mut Vec<Row>) {
+        let first = self.running.len().saturating_sub(most);
+        for line in self.running.iter().skip(first).filter(|_| self.question().is_none()) {
+            rows.push(self.row(width).with(Look::PLAIN, "  ").with(Look::DIM, line).build());
         }
     }
 

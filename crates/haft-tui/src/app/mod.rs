@@ -155,6 +155,8 @@ pub struct App {
     hint: String,
     /// What is read and searched in a row.
     reading: String,
+    /// The newest lines of what runs.
+    running: Vec<String>,
 }
 
 impl App {
@@ -179,6 +181,7 @@ impl App {
             is_slow: false,
             hint: String::new(),
             reading: String::new(),
+            running: Vec::new(),
         }
     }
 
@@ -209,6 +212,13 @@ impl App {
     /// Sets what is read and searched in a row, in one line; empty for nothing.
     pub fn set_reading(&mut self, reading: String) {
         self.reading = reading;
+    }
+
+    /// Sets the newest lines of what runs.
+    pub fn set_running(&mut self, running: &[String]) {
+        if self.running != running {
+            running.clone_into(&mut self.running);
+        }
     }
 
     /// How often what goes on is drawn anew, in milliseconds.

@@ -242,3 +242,23 @@ fn a_long_answer_is_read_whole_before_it_is_given() {
     app.wait_for_quiet(1_000);
     assert_eq!(typed(&mut app, "a", 1_100), []);
 }
+
+#[test]
+fn answers_and_the_editor_are_seen_in_a_low_terminal() {
+    let mut app = app();
+    ask(&mut app, 0);
+    let label = "yes, and always ".to_owned() + &"allow this ".repeat(12);
+    let long = Choice { id: "always".into(), key: 'a', label };
+    app.put([options(), vec![long]].concat(), 0);
+    typed(&mut app, "because", 100);
+    for height in [4, 6, 8, 10, 12, 16, 24, 50] {
+        let rows: Vec<String> =
+            app.rows(60, height, 1_000).into_iter().map(|row| row.text).collect();
+        assert!(rows.len() <= usize::from(height / 2), "{height}: {rows:?}");
+        let all = rows.join("\n");
+        assert!(all.contains("> because"), "{height}: {rows:?}");
+        for key in ['y', 'n', 'a'] {
+            assert!(all.contains(&format!(" {key} ")), "{height}: {rows:?}");
+        }
+    }
+}

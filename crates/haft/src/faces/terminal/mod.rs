@@ -315,6 +315,7 @@ impl Interface {
         }
         let now = self.now();
         self.app.set_reading(self.view.reading());
+        self.app.set_running(self.view.running());
         let fits = |rows: &[Row]| self.screen.budget(rows) >= rows.len();
         let rows = self.app.rows_that_fit(self.screen.columns(), rows, now, fits);
         let mut out = String::new();

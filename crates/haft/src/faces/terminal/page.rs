@@ -58,6 +58,9 @@ impl Page {
     }
 }
 
+/// Calls that may begin between the start and the end of one.
+const CALLS: usize = 256;
+
 /// Lines, of which the oldest go where there are too many.
 #[derive(Default)]
 struct Lines {
@@ -108,12 +111,17 @@ pub fn read(core: &Core, style: Style, fold: Option<u64>) -> Result<Pager, Strin
                 continue;
             }
         };
-        if let Body::CallEnded { call, .. } = &event.body
+        let before = lines.count();
+        let text = view.event(&event).unwrap_or_default();
+        lines.push(&text);
+        // A call stands where its first line does: that of its start, or else that of its end.
+        if let Body::CallStarted { call, .. } | Body::CallEnded { call, .. } = &event.body
             && let Ok(number) = fold_number(call).parse::<u64>()
+            && !text.is_empty()
+            && !folds.iter().rev().take(CALLS).any(|(other, _)| *other == number)
         {
-            folds.push((number, lines.count()));
+            folds.push((number, before));
         }
-        lines.push(&view.event(&event).unwrap_or_default());
     }
     lines.push(&(view.finish().unwrap_or_default() + "\n"));
     let gone = lines.gone;

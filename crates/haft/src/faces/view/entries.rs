@@ -64,6 +64,11 @@ impl View {
 
     /// What is new of an entry by this event, under the name of its agent.
     fn written(&mut self, entry: &Entry, event: &Event) -> Option<String> {
+        if let Content::Call(call) = &entry.content
+            && self.runs(call, event)
+        {
+            return None;
+        }
         // Under another name nothing stands behind its head any more.
         let is_other = self.writer != entry.agent;
         let last = if is_other { self.last.take() } else { None };

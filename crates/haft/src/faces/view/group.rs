@@ -1,12 +1,15 @@
-//! Reads and searches in a row, as one line that grows until something else is to be written.
+//! What a front end shows of calls while they run: reads and searches in a row, as one line that
+//! grows until something else is to be written, and the newest output of a program.
 //!
 //! **Invariant:** only what ended well and has nothing to tell beside its result is in it, so that
 //! nothing is hidden but what the transcript has. It knows kinds of tools, never their names.
 
-use haft_render::Looked;
-use haft_types::{Kind, Outcome, Status};
+use std::borrow::Cow;
 
-use super::{View, fold_number, unsaid};
+use haft_render::{CallEntry, Looked, Renderer as _};
+use haft_types::{Body, Event, Kind, Outcome, Status};
+
+use super::{Folding, View, fold_number, unsaid};
 
 /// Calls that ended, in their order.
 #[derive(Default)]
@@ -16,6 +19,12 @@ pub(super) struct Group {
     first: u64,
     last: u64,
 }
+
+/// Most lines of a running program that are shown.
+const NEWEST: usize = 6;
+
+/// Most bytes of such a line.
+const WIDEST: usize = 1_000;
 
 /// Whether calls of this kind only look.
 pub(super) const fn looks(kind: Kind) -> bool {
@@ -53,6 +62,31 @@ impl View {
         let shown = self.terminal.looked(&calls, &hint, self.room);
         let shown = super::indent(&shown, "  ");
         format!("\n* {}\n", shown.trim_start())
+    }
+
+    /// Takes what a running call gave; true where it is shown beside what is written.
+    pub(super) fn runs(&mut self, entry: &CallEntry, event: &Event) -> bool {
+        if self.folding != Folding::Numbered {
+            return false;
+        }
+        let (call, text) = match &event.body {
+            Body::CallOutput { call, .. } => (call, Cow::Borrowed(entry.output.text())),
+            Body::CallProgress { call, .. } => {
+                let plain = haft_render::Terminal { color: false, ..self.terminal.clone() };
+                let shown = entry.progress.as_ref().map(|it| plain.detail(it, self.room));
+                (call, Cow::Owned(shown.unwrap_or_default()))
+            }
+            _ => return false,
+        };
+        let short = |line: &str| line[..line.floor_char_boundary(WIDEST)].to_owned();
+        let newest: Vec<String> = text.lines().rev().take(NEWEST).map(short).collect();
+        self.running = Some((call.clone(), newest.into_iter().rev().collect()));
+        true
+    }
+
+    /// The newest lines of what runs; none where nothing does.
+    pub fn running(&self) -> &[String] {
+        self.running.as_ref().map_or(&[], |(_, lines)| lines)
     }
 
     /// What is read and searched in a row, with what still runs of it, on one line; empty for

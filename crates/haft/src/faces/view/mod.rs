@@ -118,6 +118,8 @@ pub struct View {
     last_fold: Option<u64>,
     /// Reads and searches in a row that are not written yet.
     group: Group,
+    /// The call that gave output last and still runs, with the newest of it.
+    running: Option<(CallId, Vec<String>)>,
     /// The call whose changes were shown whole when it was asked about, with them.
     shown_before: Option<(CallId, Detail)>,
 }
@@ -166,6 +168,7 @@ impl View {
             folding: Folding::Plain,
             last_fold: None,
             group: Group::default(),
+            running: None,
             shown_before: None,
         }
         .with(&specs)
@@ -185,10 +188,11 @@ impl View {
         self
     }
 
-    /// Numbers folds, for a front end that opens them.
+    /// Numbers folds, for a front end that opens them and shows what runs beside this.
     #[must_use]
     pub const fn numbered(mut self) -> Self {
         self.folding = Folding::Numbered;
+        self.terminal.ends = true;
         self
     }
 
@@ -372,8 +376,8 @@ impl View {
 
     /// Output of the call whose head stands last; any other is shown when its call ends.
     fn output(&mut self, call: &CallId, text: &str) -> Option<String> {
-        // What is shown whole needs no beginning.
-        if self.last.as_ref() != Some(call) || self.folding == Folding::Open {
+        // What is shown whole, or beside this, needs no beginning.
+        if self.last.as_ref() != Some(call) || self.folding != Folding::Plain {
             return None;
         }
         let live = &mut self.open.get_mut(call)?.live;
@@ -388,22 +392,14 @@ impl View {
         if full {
             // From here on the head no longer stands last; the end is told with the result.
             self.last = None;
-            let number = match self.folding {
-                Folding::Numbered => {
-                    self.last_fold = fold_number(call).parse().ok();
-                    format!(" ({}), ctrl+o", fold_number(call))
-                }
-                Folding::Plain | Folding::Open => String::new(),
-            };
-            shown.push_str("  \u{2026} more comes; its end is shown when the command has ended");
-            shown.push_str(&number);
-            shown.push('\n');
+            shown.push_str("  \u{2026} more comes; its end is shown when the command has ended\n");
         }
         (!shown.is_empty()).then_some(shown)
     }
 
     fn ended(&mut self, call: &CallId, outcome: &Outcome, took: u64) -> String {
         let open = self.open.remove(call);
+        self.running.take_if(|(running, _)| running == call);
         let mut text = String::new();
         let unknown = || Open {
             name: String::new(),
@@ -429,9 +425,7 @@ impl View {
             Folding::Plain | Folding::Open => "".into(),
         };
         let body = match &outcome.detail {
-            Some(detail) if self.is_shown_before(call, detail) => {
-                self.terminal.detail(detail, self.room_of(1))
-            }
+            Some(detail) if self.is_shown_before(call, detail) => self.first_lines_of(detail),
             Some(detail) => self.body(detail, live, &name),
             None if outcome.status == Status::Done => self.prose(&outcome.joined_text()),
             None => String::new(),
@@ -460,6 +454,16 @@ impl View {
     fn is_shown_before(&mut self, call: &CallId, detail: &Detail) -> bool {
         let before = self.shown_before.take_if(|(asked, _)| asked == call);
         before.is_some_and(|(_, shown)| shown.shape == detail.shape)
+    }
+
+    /// The first line of a change, or of each of several.
+    fn first_lines_of(&self, detail: &Detail) -> String {
+        if let Shape::Many { details } = &detail.shape {
+            let lines: Vec<String> = details.iter().map(|one| self.first_lines_of(one)).collect();
+            return lines.join("\n");
+        }
+        let shown = self.terminal.detail(detail, self.room);
+        shown.lines().next().unwrap_or_default().to_owned()
     }
 
     /// How a call ended that did not end well: all that it says where nothing else shows that.

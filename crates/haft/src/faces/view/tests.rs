@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use haft_render::Extent;
 use haft_types::{
-    AgentPath, Body, Choice, Event, From, Part, Stop, TurnEnd, TurnId, Usage, VERSION,
+    AgentPath, Body, CallId, Choice, DiffLine, Event, From, HostPath, Hunk, LineMark, Outcome,
+    Part, Shape, Stop, TurnEnd, TurnId, Usage, VERSION,
 };
+use serde_json::json;
 
 use super::{Style, View};
 
@@ -109,4 +111,103 @@ fn what_is_asked_ends_with_its_end_whatever_it_holds() {
     assert_eq!(shown.options.len(), 1);
     let (text, _) = view.question(&question, Extent::SCREEN);
     assert!(text.contains("to everybody\n  [n] no"), "{text}");
+}
+
+/// The start of a call, and its end.
+fn call(agent: &str, number: u64, tool: &str, shape: Shape) -> [Arc<Event>; 2] {
+    let input = Some(json!({"path": "a.rs", "pattern": "x", "command": "make"}));
+    let id = CallId::nth(number);
+    let started = Body::CallStarted { call: id.clone(), tool: tool.into(), input, plan: None };
+    let outcome = Outcome { detail: Some(shape.into()), ..Outcome::text("done") };
+    let ended = Body::CallEnded { call: id, outcome, took: 1 };
+    [event(agent, started), event(agent, ended)]
+}
+
+fn path() -> HostPath {
+    HostPath::new(b"/w/a.rs", haft_types::Style::Posix).unwrap()
+}
+
+fn file() -> Shape {
+    Shape::File { path: path(), first_line: 1, text: "one\ntwo\n".into() }
+}
+
+#[test]
+fn reads_in_a_row_are_one_line_behind_what_still_runs() {
+    let mut view = View::new(Style { width: 80, ..Style::default() }).numbered();
+    let shape = Shape::Terminal {
+        command: "make".into(),
+        output: "built\n".into(),
+        exit: Some(0),
+        note: None,
+    };
+    let [begins, ends] = call("", 1, "bash", shape);
+    assert_eq!(view.event(&begins).as_deref(), Some("\n* bash make\n"));
+    let [read, done] = call("", 2, "read", file());
+    assert_eq!(view.event(&read), None);
+    assert_eq!(view.reading(), "read a.rs");
+    assert_eq!(view.event(&done), None);
+    let Body::CallStarted { call: id, .. } = &begins.body else { panic!("no start") };
+    let stream = haft_types::Stream::Stdout;
+    let output = Body::CallOutput { call: id.clone(), stream, text: "building\n".into() };
+    assert_eq!(view.event(&event("", output)), None);
+    assert_eq!(view.running(), ["building"]);
+    // It stands behind its head, where nothing was written meanwhile.
+    assert_eq!(view.event(&ends).as_deref(), Some("  built\n"));
+    assert!(view.running().is_empty());
+    let [grep, found] = call("", 3, "grep", Shape::Matches { root: path(), files: Vec::new() });
+    assert_eq!((view.event(&grep), view.event(&found)), (None, None));
+    assert_eq!(view.reading(), "read a.rs (2 lines) \u{b7} grep x (no matches)");
+    let line = "\n* read a.rs (2 lines) \u{b7} grep x (no matches) (2-3), ctrl+o\n\nFound.\n";
+    let shown = view.event(&text("", "Found.")).unwrap_or_default()
+        + &view.event(&ended("")).unwrap_or_default();
+    assert_eq!(shown, line);
+    assert_eq!((view.reading(), view.last_fold()), (String::new(), Some(3)));
+}
+
+#[test]
+fn what_failed_or_another_agent_read_stands_by_itself() {
+    let mut view = View::new(Style { width: 80, ..Style::default() }).numbered();
+    let [read, done] = call("kid", 1, "read", file());
+    let text = view.event(&read).unwrap_or_default() + &view.event(&done).unwrap_or_default();
+    assert!(text.contains("[kid]") && text.contains("two"), "{text}");
+    let [read, _] = call("", 2, "read", file());
+    let outcome = Outcome::ended(haft_types::Status::Failed, "there is none");
+    let failed = Body::CallEnded { call: CallId::nth(2), outcome, took: 1 };
+    let text =
+        view.event(&read).unwrap_or_default() + &view.event(&event("", failed)).unwrap_or_default();
+    assert!(text.contains("* read a.rs\n") && text.contains("there is none"), "{text}");
+}
+
+#[test]
+fn a_change_is_written_once_where_a_question_has_shown_it_whole() {
+    let diff = |text: &str| {
+        let line = |mark, text: &str| DiffLine { mark, text: text.into() };
+        let lines = vec![line(LineMark::Removed, "one"), line(LineMark::Added, text)];
+        let hunk = Hunk { old_start: 1, old_lines: 1, new_start: 1, new_lines: 1, lines };
+        let (from, counts) = (None, None);
+        let hash = Some(haft_types::Hash::of(b"one"));
+        let hunks = vec![hunk];
+        Shape::Diff { path: path(), from, hunks, counts, before: hash, after: hash }
+    };
+    for (made, is_short) in [("two", true), ("other", false)] {
+        let mut view = View::new(Style { width: 80, ..Style::default() }).numbered();
+        let [begins, ends] = call("", 1, "edit", diff(made));
+        view.event(&begins);
+        let question = haft_types::Question {
+            id: haft_types::QuestionId::nth(1),
+            call: Some(CallId::nth(1)),
+            agent: AgentPath::default(),
+            kind: haft_types::QuestionKind::Permission,
+            text: "change it?".into(),
+            command: None,
+            preview: Some(diff("two").into()),
+            options: vec![Choice { id: "no".into(), key: 'n', label: "no".into() }],
+            form: None,
+            if_nobody: haft_types::Reply::pick("no"),
+        };
+        view.asked(&question, Extent::SCREEN);
+        let text = view.event(&ends).unwrap_or_default();
+        assert!(text.contains("+1 -1"), "{text}");
+        assert_eq!(text.contains(made), !is_short, "{text}");
+    }
 }
