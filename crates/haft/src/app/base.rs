@@ -128,15 +128,8 @@ impl Base {
         let project = project_root(&cwd);
         let haft_home = home(&environment)?.to_owned();
         let trusted = common.trust || Trust::load(&haft_home)?.trusted(&project) == Some(true);
-        let mut loaded = haft_config::load(&Sources {
-            haft_home: Some(haft_home.clone()),
-            project: Some(project.clone()),
-            trusted,
-            managed: Some(MANAGED.into()),
-            managed_claude: Some(MANAGED_CLAUDE.into()),
-            environment: environment.clone(),
-            command_line: command_line(common),
-        });
+        let mut loaded =
+            haft_config::load(&sources(&environment, common, &project, &haft_home, trusted));
         let secrets = secrets(&loaded);
         problems.hide(&secrets);
         // What cannot be read is told before anything that depends on it fails.
@@ -204,6 +197,25 @@ impl Base {
         })?;
         let vision = model::takes_images(&reference, &self.loaded.settings);
         Ok(Env { model: reference.name().to_owned(), vision, shell, interactive })
+    }
+}
+
+/// Where the settings of a run stand.
+pub fn sources(
+    environment: &Environment,
+    common: &Common,
+    project: &Path,
+    haft_home: &Path,
+    trusted: bool,
+) -> Sources {
+    Sources {
+        haft_home: Some(haft_home.to_owned()),
+        project: Some(project.to_owned()),
+        trusted,
+        managed: Some(MANAGED.into()),
+        managed_claude: Some(MANAGED_CLAUDE.into()),
+        environment: environment.clone(),
+        command_line: command_line(common),
     }
 }
 
