@@ -90,9 +90,9 @@ impl Prompter {
                     }
                     // Taken before it is shown: a key that is pressed at sight of it counts.
                     asked = Some(Instant::now());
-                    if !std::mem::replace(&mut is_told, true) {
-                        print("  One key answers. key: ")?;
-                    }
+                    // Anew where what was typed was no answer: from there on one counts again.
+                    let before = if std::mem::replace(&mut is_told, true) { "\n" } else { "" };
+                    print(&format!("{before}  One key answers. key: "))?;
                 }
             }
         }

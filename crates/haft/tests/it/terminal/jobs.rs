@@ -42,6 +42,7 @@ fn a_job_is_looked_at_answered_and_stopped() {
             tmux.line("/jobs j1 stop");
         }
         assert!(until(PATIENCE, || !runs(&format!("sleep\0{seconds}"))), "{}", tmux.screen());
+        tmux.sees("j1  stopped: ");
         tmux.line("/jobs j1 stop");
         tmux.sees("has ended before");
         tmux.key("C-d");

@@ -1,11 +1,16 @@
 //! What comes before the talk: the question whether a folder is trusted, and the choice of a model.
 
-use haft_testkit::http::HttpResponse;
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
 use serde_json::json;
 
 use crate::{
     line::terminal::Tmux,
-    mock_provider::{Mock, Wire},
     world::{Input, PATIENCE, World, until},
 };
 
@@ -20,7 +25,7 @@ fn bringing(world: &World) {
         "mode = \"plan\"\n[permissions]\nallow = [\"Bash(make *)\"]\n",
     );
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [
-        {"type": "command", "command": "# harmless\n\u{1b}[2Jtouch hook-ran"}]}]}});
+        {"type": "command", "command": "# harmless \u{1b}[2J\ntouch hook-ran"}]}]}});
     world.file(".claude/settings.json", hook.to_string());
     let tool = world.file(".haft/tools/deploy", "#!/bin/sh\ntouch tool-ran\nexit 1\n");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -62,8 +67,7 @@ fn a_folder_that_brings_something_along_is_asked_about() {
         "mode = \"plan\"",
         "allow Bash(make *), without a question",
         "when a talk begins:",
-        "      # harmless\n      ",
-        "touch hook-ran",
+        "\n      touch hook-ran",
         ".haft/tools/deploy",
         "[x] never",
     ] {
@@ -109,37 +113,74 @@ fn never_is_never_and_nobody_is_asked_where_nobody_is() {
     assert!(!world.state().join("trust.json").exists());
     tmux.haft(&format!("--model '{model}'"));
     assert!(until(PATIENCE, || asked(&tmux) == 2), "{}", tmux.screen());
+    // A paste is no answer, and a key counts again when it was asked for again.
     tmux.paste("t");
+    assert!(until(PATIENCE, || asked(&tmux) == 3), "{}", tmux.screen());
     tmux.types("x");
     tmux.sees("a message;");
     leaves(&tmux, 1);
     tmux.haft(&format!("--line --model '{model}'"));
     tmux.sees("mode ask");
     leaves(&tmux, 2);
-    assert!(asked(&tmux) == 2 && !ran(&world), "{}", tmux.screen());
+    assert!(asked(&tmux) == 3 && !ran(&world), "{}", tmux.screen());
     let shown = world.run(&["trust", "--show"]);
     assert!(shown.out.contains("is not trusted"), "{shown:?}");
     tmux.is_sane(&world);
 }
 
-/// A server of this machine with two models, as settings name it.
-fn local(world: &World) -> Mock {
-    let mock = Mock::with(|_, request| {
-        if request.method == "GET" {
-            let body = json!({"data": [{"id": "small"}, {"id": "large\u{1b}[2J"}]});
-            return HttpResponse::new(200, "application/json", body.to_string());
-        }
-        Wire::OpenAi.text("I am the small one.")
-    });
-    let address = Wire::OpenAi.base(&mock.url());
+/// The requests that a server of this machine with two models gets, which the settings name.
+fn local(world: &World) -> Arc<Mutex<Vec<String>>> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
     world.settings(&format!("# mine\n[providers.mine]\naddress = {address:?}\n"));
-    mock
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = requests.clone();
+    // It ends with the process of the test.
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let request = serve(&stream.unwrap());
+            seen.lock().unwrap().push(request);
+        }
+    });
+    requests
+}
+
+/// Answers a request; gives its first line.
+fn serve(mut stream: &TcpStream) -> String {
+    let mut reader = BufReader::new(stream);
+    let (mut head, mut length) = (Vec::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        head.push(line);
+    }
+    // A connection that is closed with something unread may lose the answer.
+    reader.read_exact(&mut vec![0; length]).unwrap();
+    let (kind, body) = if length == 0 {
+        let models = json!({"data": [{"id": "small"}, {"id": "large\u{1b}[2J"}]});
+        ("application/json", models.to_string())
+    } else {
+        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{"index": 0, "delta": {"role": "assistant", "content": "I am small."},
+                "finish_reason": "stop"}]});
+        ("text/event-stream", format!("data: {chunk}\n\ndata: [DONE]\n\n"))
+    };
+    let about = format!("content-type: {kind}\r\ncontent-length: {}", body.len());
+    let answer = format!("HTTP/1.1 200 OK\r\n{about}\r\nconnection: close\r\n\r\n{body}");
+    stream.write_all(answer.as_bytes()).unwrap();
+    head.swap_remove(0)
 }
 
 #[test]
 fn a_model_is_chosen_by_a_key_and_stored() {
     let world = World::new();
-    let mock = local(&world);
+    let requests = local(&world);
     let tmux = Tmux::start(&world);
     tmux.haft("");
     let screen = tmux.sees(ASKED);
@@ -152,7 +193,7 @@ fn a_model_is_chosen_by_a_key_and_stored() {
     tmux.types("y");
     tmux.sees("a message;");
     tmux.line("who are you?");
-    tmux.sees("I am the small one.");
+    tmux.sees("I am small.");
     tmux.sees("a message;");
     leaves(&tmux, 1);
     let stored = std::fs::read_to_string(world.state().join("settings.toml")).unwrap();
@@ -161,7 +202,7 @@ fn a_model_is_chosen_by_a_key_and_stored() {
     tmux.sees("a message;");
     assert_eq!(asked(&tmux), 2, "{}", tmux.screen());
     leaves(&tmux, 2);
-    assert!(!mock.requests().is_empty());
+    assert!(requests.lock().unwrap().iter().any(|line| line.starts_with("POST ")));
     tmux.is_sane(&world);
 }
 
@@ -169,7 +210,7 @@ fn a_model_is_chosen_by_a_key_and_stored() {
 fn a_key_is_named_and_never_shown_and_the_demo_can_be_seen() {
     const KEY: &str = "sk-never-seen-4471-aa";
     let world = World::new();
-    let mock = local(&world);
+    let requests = local(&world);
     let tmux = Tmux::start(&world);
     let file = world.root().join("keys.sh");
     std::fs::write(&file, format!("export OPENAI_API_KEY={KEY}\n")).unwrap();
@@ -203,7 +244,7 @@ fn a_key_is_named_and_never_shown_and_the_demo_can_be_seen() {
     assert!(!stored.contains("model ="), "{stored}");
     leaves(&tmux, 1);
     // Nobody but the server of this machine was asked for anything.
-    assert!(mock.requests().iter().all(|request| request.method == "GET"));
+    assert!(requests.lock().unwrap().iter().all(|line| line.starts_with("GET ")));
 }
 
 #[test]
