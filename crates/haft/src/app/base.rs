@@ -127,14 +127,17 @@ impl Base {
         let cwd = folder(root)?;
         let project = project_root(&cwd);
         let haft_home = home(&environment)?.to_owned();
-        let trusted = common.trust || Trust::load(&haft_home)?.trusted(&project) == Some(true);
+        let answer = Trust::load(&haft_home)?.trusted(&project);
+        let trusted = common.trust || answer == Some(true);
+        // Who said no once knows what is left out.
+        let is_refused = answer == Some(false);
         let mut loaded =
             haft_config::load(&sources(&environment, common, &project, &haft_home, trusted));
         let secrets = secrets(&loaded);
         problems.hide(&secrets);
         // What cannot be read is told before anything that depends on it fails.
         if loaded.fatal().next().is_some() {
-            report(&loaded, problems)?;
+            report(&loaded, problems, is_refused)?;
         }
         check_models(&loaded, problems);
         let host = Arc::new(host(&loaded, &haft_home, &cwd));
@@ -147,7 +150,7 @@ impl Base {
             state: vec![Local::path(&haft_home)?],
         };
         let hooks = hooks::ready(&mut loaded, &anchors);
-        report(&loaded, problems)?;
+        report(&loaded, problems, is_refused)?;
         let policy = restricting(Policy::new(&rules(&loaded), anchors), &loaded);
         let policy = policy.sparing(reexec::own_processes());
         let policy = policy.confining(confinement(&loaded, &place, problems)?);

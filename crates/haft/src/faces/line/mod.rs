@@ -115,12 +115,11 @@ pub async fn run(
         Style { root: Some(core.base.place.cwd.clone()), ..Style::plain(&core.base.environment) };
     let dumb = core.base.environment.dumb;
     let mut keys = Keys::new(dumb);
-    // Somebody who is read to hears what is new, and nothing that is drawn over.
-    let is_read_out = core.base.loaded.settings.terminal.reader;
-    let screen = Screen::new(keys.is_terminal(), dumb || is_read_out, &style);
+    // Whoever is read to hears what is new, and nothing that is drawn over.
+    let is_still = dumb || core.base.loaded.settings.terminal.reader;
+    let screen = Screen::new(keys.is_terminal(), is_still, &style);
     let view = View::new(style).with(core.specs()).of_session(core.session_id());
     let mut live = super::live(core, start, "line", extensions).await?;
-    // Carried out before all that follows.
     drop(live.control.send(Command::Attend { there: true }));
     live.begin(start).await;
     let pauses = Pauses::new()?;

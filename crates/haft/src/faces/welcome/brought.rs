@@ -29,7 +29,7 @@ const LISTED: usize = 40;
 const TOOLS: &str = ".haft/tools";
 
 /// What the question says; none where the folder brings nothing along.
-pub fn told(
+pub fn question(
     project: &Path,
     environment: &Environment,
     common: &Common,

@@ -80,8 +80,10 @@ async fn ask_trust(
     if start.common.trust || trust.trusted(&project).is_some() {
         return Ok(());
     }
-    let Some(told) = brought::told(&project, environment, &start.common)? else { return Ok(()) };
-    exit::print(&told)?;
+    let Some(question) = brought::question(&project, environment, &start.common)? else {
+        return Ok(());
+    };
+    exit::print(&question)?;
     let offered = [('t', "trust"), ('n', "not now"), ('x', "never")];
     match prompter.key(&offered).await? {
         Answer::Some('t') => trust.set_trust(&project, true)?,

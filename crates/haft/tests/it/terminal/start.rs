@@ -123,6 +123,8 @@ fn never_is_never_and_nobody_is_asked_where_nobody_is() {
     tmux.sees("mode ask");
     leaves(&tmux, 2);
     assert!(asked(&tmux) == 3 && !ran(&world), "{}", tmux.screen());
+    // Nor is it said again what is left out.
+    assert!(!tmux.screen().contains("not read"), "{}", tmux.screen());
     let shown = world.run(&["trust", "--show"]);
     assert!(shown.out.contains("is not trusted"), "{shown:?}");
     tmux.is_sane(&world);
@@ -262,6 +264,22 @@ fn where_nothing_is_found_the_ways_are_named() {
         assert_eq!(screen.matches(way).count(), 2, "{way}:\n{screen}");
     }
     tmux.is_sane(&world);
+}
+
+/// In the home folder what haft keeps there is the person's own.
+#[test]
+fn the_persons_own_folder_is_not_asked_about() {
+    let world = World::new();
+    world.file(".haft/settings.toml", "mode = \"plan\"\n");
+    let model = world.script(&[json!({"text": "Hello."})]);
+    let tmux = Tmux::start(&world);
+    tmux.line("export HAFT_HOME=$PWD/.haft");
+    tmux.haft(&format!("--model '{model}'"));
+    tmux.sees("a message;");
+    let screen = tmux.screen();
+    assert!(!screen.contains("[x] never") && !screen.contains("not read"), "{screen}");
+    assert!(screen.contains("mode plan"), "{screen}");
+    leaves(&tmux, 1);
 }
 
 #[test]
