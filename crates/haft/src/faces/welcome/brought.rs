@@ -198,3 +198,26 @@ fn tools(project: &Path, environment: &Environment) -> Vec<String> {
     files.sort();
     files
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_or_too_much_is_counted_and_no_line_looks_like_haft_s_own() {
+        let mut text = String::new();
+        let long = format!("a\n\n  [t] trust\n\u{1b}[2J{}", "x".repeat(SHOWN));
+        let mut items = vec![long];
+        items.extend((0..LISTED + 2).map(|number| format!("item {number}")));
+        section(&mut text, "these:", &items);
+        let (heading, rest) = text.split_once('\n').unwrap();
+        assert_eq!(heading, "- these:");
+        assert!(rest.lines().all(|line| line.starts_with("    ")), "{rest}");
+        assert!(!rest.contains('\u{1b}'), "{rest}");
+        assert!(rest.contains("... 19 more characters, see the file\n"), "{rest}");
+        assert!(rest.ends_with("    and 3 more, see the files\n"), "{rest}");
+        let mut text = String::new();
+        section(&mut text, "these:", &[]);
+        assert_eq!(text, "");
+    }
+}

@@ -266,6 +266,24 @@ fn where_nothing_is_found_the_ways_are_named() {
     tmux.is_sane(&world);
 }
 
+#[test]
+fn a_session_that_goes_on_has_its_model() {
+    let world = World::new();
+    let model = world.script(&[json!({"text": "Hello."}), json!({"text": "Again."})]);
+    let tmux = Tmux::start(&world);
+    tmux.haft(&format!("--model '{model}'"));
+    tmux.sees("a message;");
+    tmux.line("hi");
+    tmux.sees("Hello.");
+    tmux.sees("a message;");
+    leaves(&tmux, 1);
+    tmux.haft("-c");
+    tmux.sees("going on with session");
+    tmux.line("and now");
+    tmux.sees("Again.");
+    leaves(&tmux, 2);
+}
+
 /// In the home folder what haft keeps there is the person's own.
 #[test]
 fn the_persons_own_folder_is_not_asked_about() {
