@@ -93,8 +93,8 @@ pub enum Command {
         /// The command.
         line: String,
     },
-    /// Tells which background jobs there are.
-    Jobs,
+    /// Tells which background jobs there are, or does something with one of them.
+    Jobs(JobsRequest),
     /// Tells the mode, and the rules with where each stands.
     Permissions,
     /// Tells what was changed in files.
@@ -138,6 +138,33 @@ pub struct RewindRequest {
     /// What goes back.
     #[serde(default)]
     pub what: Rewound,
+}
+
+/// Which job is meant, and what is done with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobsRequest {
+    /// The id of the job; none lists them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// What is done with that one.
+    #[serde(default)]
+    pub action: JobAction,
+}
+
+/// What is done with a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobAction {
+    /// The end of its output is told.
+    #[default]
+    Show,
+    /// It is stopped.
+    Stop,
+    /// A line is sent to its input.
+    Input {
+        /// The line, without its end.
+        line: String,
+    },
 }
 
 /// What goes back with a rewind.
@@ -220,7 +247,12 @@ pub const COMMANDS: &[CommandSpec] = &[
         WhenBusy::Refused,
     ),
     row("diff", "[session]", "show what the last turn changed, or the session", WhenBusy::Now),
-    row("jobs", "", "list the background jobs", WhenBusy::Now),
+    row(
+        "jobs",
+        "[ID]",
+        "list the background jobs, or show what one says; stop or input TEXT may follow",
+        WhenBusy::Now,
+    ),
     row("permissions", "", "show the mode and the rules, and where each stands", WhenBusy::Now),
     row("remember", "TEXT", "add a line to AGENTS.md", WhenBusy::Queued),
     of_front_end("clear", "", "begin a new session", WhenBusy::Refused),

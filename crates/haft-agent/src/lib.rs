@@ -28,8 +28,8 @@ pub use self::{
     },
     bus::{Bus, Clock},
     command::{
-        COMMANDS, Command, CommandError, CommandSpec, Commands, Control, Done, RewindRequest,
-        Rewound, RunBy, UndoRequest, WhenBusy,
+        COMMANDS, Command, CommandError, CommandSpec, Commands, Control, Done, JobAction,
+        JobsRequest, RewindRequest, Rewound, RunBy, UndoRequest, WhenBusy,
     },
     context::{Context, context_files},
     feed::Feed,

@@ -199,3 +199,18 @@ pub fn add_rule(path: &Path, list: &str, rule: &str) -> Result<(), ConfigError> 
     }
     save(path, document.to_string().as_bytes())
 }
+
+/// Sets the model that answers in a settings file, keeping all else in it.
+///
+/// # Errors
+/// When the file cannot be read or written, or is no TOML.
+pub fn set_model(path: &Path, name: &str) -> Result<(), ConfigError> {
+    let text = read(path)?.unwrap_or_default();
+    let mut document: toml_edit::DocumentMut =
+        text.parse().map_err(|error| ConfigError::content(path, format!("{error}")))?;
+    match document.get_mut("model").and_then(|model| model.as_table_like_mut()) {
+        Some(model) => drop(model.insert("name", toml_edit::value(name))),
+        None => drop(document.insert("model", toml_edit::value(name))),
+    }
+    save(path, document.to_string().as_bytes())
+}

@@ -241,7 +241,16 @@ pub fn load(sources: &Sources) -> Loaded {
         if claude && !own {
             merge.claude(Layer::Project, &theirs.join("settings.json"), trusted);
         }
-        merge.file(Layer::Project, &ours.join("settings.toml"), trusted);
+        // In the home folder haft's own folder is the person's, too.
+        let real = |folder: &Path| std::fs::canonicalize(folder).ok();
+        let is_home = sources
+            .haft_home
+            .as_deref()
+            .and_then(real)
+            .is_some_and(|home| real(&ours).is_some_and(|ours| ours == home));
+        if !is_home {
+            merge.file(Layer::Project, &ours.join("settings.toml"), trusted);
+        }
         if claude {
             merge.claude(Layer::Local, &theirs.join("settings.local.json"), trusted);
         }

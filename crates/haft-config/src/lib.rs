@@ -23,7 +23,7 @@ pub use crate::{
     environment::{Environment, Secret, VARIABLES, Variable, expanded, is_of_a_server, variables},
     files::{
         ConfigError, LOCAL_SETTINGS, MAX_FILE, add_rule, keep_from_git, make_folder, own_settings,
-        save,
+        save, set_model,
     },
     hooks::{EVENTS, HookEntry, HookEvent, HookRun},
     layers::{

@@ -465,11 +465,23 @@ pub struct Terminal {
     /// Whether the terminal is told, by the bell and in words (OSC 9), that haft is done or asks while
     /// another window is in front.
     pub notify: bool,
+    /// A program with its arguments that is run when `notify` tells something, too; what is told
+    /// follows as the last one: `["notify-send", "haft"]`. It has 10 seconds.
+    pub notify_command: Vec<String>,
+    /// Whether a screen reader reads the terminal: haft then talks in plain lines, as with `--line`,
+    /// and draws nothing anew.
+    pub reader: bool,
 }
 
 impl Default for Terminal {
     fn default() -> Self {
-        Self { theme: Theme::Terminal, reduced_motion: false, notify: true }
+        Self {
+            theme: Theme::Terminal,
+            reduced_motion: false,
+            notify: true,
+            notify_command: Vec::new(),
+            reader: false,
+        }
     }
 }
 

@@ -23,6 +23,7 @@ const ENDING: usize = 4;
 const DEEPEST: usize = 16;
 
 /// Renders details as terminal text.
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 #[derive(Clone, Debug, Default)]
 pub struct Terminal {
     /// Whether colours are used.

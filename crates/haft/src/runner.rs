@@ -35,7 +35,8 @@ use crate::{
         exit::{self, Ending, Failure},
     },
     faces::{
-        completions, demo, doctor, line, mcp, print, session, terminal, tool, trust, undo, why,
+        completions, demo, doctor, line, mcp, print, session, terminal, tool, trust, undo, welcome,
+        why,
     },
 };
 
@@ -174,7 +175,7 @@ impl Runner {
         }
     }
 
-    async fn start(&self, start: Start) -> Ending {
+    async fn start(&self, mut start: Start) -> Ending {
         if start.print.is_some() {
             return Box::pin(print::run(&start, &self.extensions)).await;
         }
@@ -182,11 +183,17 @@ impl Runner {
             return Err(Failure::Usage(text));
         }
         let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        let mut typed = None;
+        if is_terminal {
+            let begun = Box::pin(welcome::begin(&mut start)).await?;
+            typed = begun.typed;
+            start.line |= begun.is_read_out;
+        }
         if !start.line && terminal::is_there() {
-            return Box::pin(terminal::run(&start, &self.extensions)).await;
+            return Box::pin(terminal::run(&start, &self.extensions, typed)).await;
         }
         if start.line || is_terminal {
-            return Box::pin(line::run(&start, &self.extensions)).await;
+            return Box::pin(line::run(&start, &self.extensions, typed)).await;
         }
         Err(Failure::Usage(
             "there is no terminal here: use `haft -p PROMPT` for one run, or `haft --line` for \

@@ -3,7 +3,7 @@
 use std::fs;
 
 use haft_config::{
-    Layer, Presence, Sources, Trust, add_rule, keep_from_git, load, own_settings, save,
+    Layer, Presence, Sources, Trust, add_rule, keep_from_git, load, own_settings, save, set_model,
 };
 
 #[cfg(unix)]
@@ -64,6 +64,54 @@ fn a_rule_is_added_once_and_comments_stay() {
     fs::write(&file, "permissions = 1").unwrap();
     assert!(add_rule(&file, "allow", "x").unwrap_err().to_string().contains("permissions"));
     assert_eq!(fs::read_to_string(&file).unwrap(), "permissions = 1");
+}
+
+#[test]
+fn a_model_is_set_and_the_rest_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.toml");
+    let set = |before: &str| {
+        fs::write(&file, before).unwrap();
+        set_model(&file, "ollama/x").map(|()| fs::read_to_string(&file).unwrap())
+    };
+    let model = |text: &str| {
+        let value: toml_like::Value = toml_like::parse(text);
+        let model = value["model"].clone();
+        if model.is_object() { model["name"].clone() } else { model }
+    };
+    for before in
+        ["", "# mine\n[run]\nmax_steps = 3\n", "model = 'y'\n", "[model]\nretry_seconds = 9\n"]
+    {
+        let after = set(before).unwrap();
+        assert_eq!(model(&after), serde_json::json!("ollama/x"), "{after}");
+        let kept = before.lines().filter(|line| !line.contains("'y'"));
+        assert!(kept.clone().all(|line| after.contains(line)), "{after}");
+    }
+    assert!(set("model = ").is_err());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "model = ");
+    fs::remove_file(&file).unwrap();
+    set_model(&file, "ollama/x").unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "model = \"ollama/x\"\n");
+}
+
+#[test]
+fn haft_s_own_folder_is_no_project_s_in_the_home_folder() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().join(".haft");
+    fs::create_dir(&home).unwrap();
+    fs::write(home.join("settings.toml"), "model = 'a/b'").unwrap();
+    for trusted in [false, true] {
+        let project = Some(root.path().to_owned());
+        let found = load(&Sources {
+            haft_home: Some(home.clone()),
+            project,
+            trusted,
+            ..Sources::default()
+        });
+        assert_eq!(found.origin("model.name"), Layer::User);
+        let is_untrusted = |file: &haft_config::FileState| file.presence == Presence::Untrusted;
+        assert!(!found.files.iter().any(is_untrusted), "{:?}", found.files);
+    }
 }
 
 #[test]

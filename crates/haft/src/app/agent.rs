@@ -37,11 +37,7 @@ pub async fn open(
     problems: &Problems,
 ) -> Result<(Arc<Core>, Vec<Problem>), Failure> {
     let mut base = Base::load(&start.common, None, problems)?;
-    let which = match &start.resume {
-        Some(id) => SessionChoice::Named(id.clone()),
-        None if start.continue_last => SessionChoice::Last,
-        None => SessionChoice::New,
-    };
+    let which = which(start);
     if base.loaded.settings.model.name.is_none() {
         base.loaded.settings.model.name = last_model(&base, &which);
     }
@@ -49,6 +45,24 @@ pub async fn open(
     // A missing model, key or script is told before a session begins.
     model(&base.loaded.settings, &base.environment, 0, interactive)?;
     SessionBuilder { base, common: &start.common, which, env, extensions }.open().await
+}
+
+/// The session that the flags name.
+fn which(start: &Start) -> SessionChoice {
+    match &start.resume {
+        Some(id) => SessionChoice::Named(id.clone()),
+        None if start.continue_last => SessionChoice::Last,
+        None => SessionChoice::New,
+    }
+}
+
+/// Whether there is a model for a start whose settings name none: that of the session that it goes
+/// on with. Also true where that cannot be found out, which opening it tells.
+pub fn has_earlier_model(start: &Start) -> bool {
+    let which = which(start);
+    !matches!(which, SessionChoice::New)
+        && Base::load(&start.common, None, &Problems::default())
+            .map_or(true, |base| last_model(&base, &which).is_some())
 }
 
 /// The model of the session that is gone on with.

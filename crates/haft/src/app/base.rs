@@ -127,21 +127,17 @@ impl Base {
         let cwd = folder(root)?;
         let project = project_root(&cwd);
         let haft_home = home(&environment)?.to_owned();
-        let trusted = common.trust || Trust::load(&haft_home)?.trusted(&project) == Some(true);
-        let mut loaded = haft_config::load(&Sources {
-            haft_home: Some(haft_home.clone()),
-            project: Some(project.clone()),
-            trusted,
-            managed: Some(MANAGED.into()),
-            managed_claude: Some(MANAGED_CLAUDE.into()),
-            environment: environment.clone(),
-            command_line: command_line(common),
-        });
+        let answer = Trust::load(&haft_home)?.trusted(&project);
+        let trusted = common.trust || answer == Some(true);
+        // Who said no once knows what is left out.
+        let is_refused = answer == Some(false);
+        let mut loaded =
+            haft_config::load(&sources(&environment, common, &project, &haft_home, trusted));
         let secrets = secrets(&loaded);
         problems.hide(&secrets);
         // What cannot be read is told before anything that depends on it fails.
         if loaded.fatal().next().is_some() {
-            report(&loaded, problems)?;
+            report(&loaded, problems, is_refused)?;
         }
         check_models(&loaded, problems);
         let host = Arc::new(host(&loaded, &haft_home, &cwd));
@@ -154,7 +150,7 @@ impl Base {
             state: vec![Local::path(&haft_home)?],
         };
         let hooks = hooks::ready(&mut loaded, &anchors);
-        report(&loaded, problems)?;
+        report(&loaded, problems, is_refused)?;
         let policy = restricting(Policy::new(&rules(&loaded), anchors), &loaded);
         let policy = policy.sparing(reexec::own_processes());
         let policy = policy.confining(confinement(&loaded, &place, problems)?);
@@ -204,6 +200,25 @@ impl Base {
         })?;
         let vision = model::takes_images(&reference, &self.loaded.settings);
         Ok(Env { model: reference.name().to_owned(), vision, shell, interactive })
+    }
+}
+
+/// Where the settings of a run stand.
+pub fn sources(
+    environment: &Environment,
+    common: &Common,
+    project: &Path,
+    haft_home: &Path,
+    trusted: bool,
+) -> Sources {
+    Sources {
+        haft_home: Some(haft_home.to_owned()),
+        project: Some(project.to_owned()),
+        trusted,
+        managed: Some(MANAGED.into()),
+        managed_claude: Some(MANAGED_CLAUDE.into()),
+        environment: environment.clone(),
+        command_line: command_line(common),
     }
 }
 

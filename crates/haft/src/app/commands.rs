@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agent::{self, mode_set},
-    attachments, explain, overview, rewind,
+    attachments, explain, jobs, overview, rewind,
     session::{Core, NO_TURN},
 };
 use crate::{cli::Start, plain::sentence, undo};
@@ -264,7 +264,10 @@ impl Commands for Handler {
             Command::Rewind(request) => self.at_rest(Errand::Rewind(request)),
             Command::Run { line } => self.later(Errand::Run(line)),
             Command::Remember { text } => self.later(Errand::Remember(text)),
-            Command::Jobs => ready(Ok(text(overview::jobs(&self.core)))),
+            Command::Jobs(request) => {
+                let (core, stop) = (self.core.clone(), self.closing.child_token());
+                async move { jobs::carry_out(&core, request, stop).await }.boxed()
+            }
             Command::Permissions => ready(Ok(text(overview::permissions(&self.core)))),
             Command::Diff { session } => {
                 let core = self.core.clone();

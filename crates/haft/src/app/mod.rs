@@ -9,6 +9,7 @@ pub(crate) mod executables;
 pub(crate) mod explain;
 pub(crate) mod git;
 pub(crate) mod hooks;
+pub(crate) mod jobs;
 pub(crate) mod live;
 pub(crate) mod model;
 pub(crate) mod overview;

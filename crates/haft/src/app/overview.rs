@@ -1,4 +1,4 @@
-//! What people ask to see of a running session: its jobs, its rules, and what it changed.
+//! What people ask to see of a running session: its rules, and what it changed.
 //!
 //! **Invariant:** nothing is shown that a rule denies reading, and no known secret.
 
@@ -6,7 +6,6 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use bytes::Bytes;
 use haft_host::Host as _;
-use haft_render::duration;
 use haft_session::{Change, Changes, on_branch};
 use haft_text::{
     decode::decode,
@@ -26,21 +25,6 @@ const COMPARED: usize = 4 << 20;
 const SHOWN: Limits = Limits { context: 3, lines: 500, width: 500 };
 /// Files whose diffs are shown.
 const FILES: usize = 100;
-
-/// The jobs, a line each, the oldest first.
-pub fn jobs(core: &Core) -> String {
-    let mut text = String::new();
-    for job in core.jobs().all() {
-        let lasted = duration(u64::try_from(job.lasted().as_millis()).unwrap_or(u64::MAX));
-        let state = match job.end() {
-            None => format!("runs for {lasted}"),
-            Some(end) => end.words,
-        };
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}  {state}: {}", job.id(), job.title());
-    }
-    if text.is_empty() { "there are no jobs\n".to_owned() } else { text }
-}
 
 /// The mode and the rules, each with where it stands, in their order.
 pub fn permissions(core: &Core) -> String {

@@ -34,12 +34,19 @@ pub(crate) fn command_line(common: &Common) -> Value {
     layer
 }
 
-/// Tells what is wrong with the settings; some of it is a reason not to start.
-pub(crate) fn report(loaded: &Loaded, problems: &Problems) -> Result<(), Failure> {
+/// Tells what is wrong with the settings; some of it is a reason not to start. With `is_refused` the
+/// person said that those of the project shall not count.
+pub(crate) fn report(
+    loaded: &Loaded,
+    problems: &Problems,
+    is_refused: bool,
+) -> Result<(), Failure> {
     for problem in loaded.problems.iter().filter(|problem| !problem.fatal) {
         problems.warn(problem.to_string());
     }
-    unread_files(loaded, problems);
+    if !is_refused {
+        unread_files(loaded, problems);
+    }
     let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
     if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
 }

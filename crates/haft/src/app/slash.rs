@@ -5,7 +5,10 @@
 
 use std::fmt::Write as _;
 
-use haft_agent::{COMMANDS, Command, CommandError, CommandSpec, RewindRequest, Rewound, RunBy};
+use haft_agent::{
+    COMMANDS, Command, CommandError, CommandSpec, JobAction, JobsRequest, RewindRequest, Rewound,
+    RunBy,
+};
 use haft_types::{AgentPath, Part, When};
 
 use crate::cli::{self, LineCommand};
@@ -114,7 +117,9 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
             Command::Model { model: None, effort: Some(effort) }
         }
         "remember" => Command::Remember { text: rest.to_owned() },
-        "jobs" => Command::Jobs,
+        "jobs" => Command::Jobs(jobs(rest).ok_or_else(|| {
+            wrong(format!("{rest:?} is not understood: /jobs [ID [stop|input TEXT]]"))
+        })?),
         "permissions" => Command::Permissions,
         "rewind" => Command::Rewind(rewind(rest).ok_or_else(|| {
             wrong(format!(
@@ -132,6 +137,20 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
         },
     };
     Ok(command)
+}
+
+/// What is wanted of the jobs; none where that is not said.
+fn jobs(rest: &str) -> Option<JobsRequest> {
+    let (job, what) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let (what, line) = what.trim().split_once(char::is_whitespace).unwrap_or((what.trim(), ""));
+    let action = match what {
+        "" => JobAction::Show,
+        "stop" if line.is_empty() => JobAction::Stop,
+        // An empty line is one, too: it is what Enter sends.
+        "input" => JobAction::Input { line: line.to_owned() },
+        _ => return None,
+    };
+    Some(JobsRequest { job: (!job.is_empty()).then(|| job.to_owned()), action })
 }
 
 /// How far to go back; none where that is not said.
@@ -232,6 +251,7 @@ mod tests {
             ("/rewind 0", "! \"0\" is not understood: /rewind [N"),
             ("/rewind 1 some", "! \"1 some\" is not understood"),
             ("/rewind back talk", "is not understood"),
+            ("/jobs j1 end", "! \"j1 end\" is not understood: /jobs [ID"),
             ("/diff all", "! \"all\" is not understood: /diff [session]"),
         ] {
             let Err(told) = read(line, &[]) else { panic!("{line} is read") };

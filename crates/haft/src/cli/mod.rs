@@ -229,7 +229,7 @@ pub struct Trust {
 }
 
 /// `haft demo`
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Demo {
     /// Run in this empty folder and keep it, instead of in a temporary one
     #[arg(long, value_name = "FOLDER")]

@@ -12,6 +12,7 @@ pub(crate) mod tool;
 pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod view;
+pub(crate) mod welcome;
 pub(crate) mod why;
 
 use std::{path::Path, sync::Arc};

@@ -1,9 +1,10 @@
-//! The message for a run in which no model is chosen: what is available, and how to name it.
+//! What is available where no model is chosen, and how to name it.
 //!
 //! **Invariant:** only servers on this machine are queried. They are queried only here, where
-//! nothing else can be done.
+//! nothing else can be done. The value of a key is never read.
 
 use std::{
+    fmt::Write as _,
     io::{Read as _, Write as _},
     net::{TcpStream, ToSocketAddrs as _},
     time::Duration,
@@ -13,6 +14,8 @@ use haft_config::Environment;
 use haft_llm::Preset;
 use serde_json::Value;
 
+use super::endpoint;
+
 /// How long a server of this machine may take for each step.
 const WITHIN: Duration = Duration::from_millis(300);
 /// Bytes of its answer that are read.
@@ -20,44 +23,88 @@ const MOST: u64 = 256 << 10;
 /// Models of one that are named.
 const NAMED: usize = 4;
 
+/// What models can be chosen from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// Keys that are set: the variable, and the server that it opens. Their values are never read.
+    pub keys: Vec<(String, String)>,
+    /// Servers of this machine that answer.
+    pub servers: Vec<LocalServer>,
+}
+
+/// A server of this machine that answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalServer {
+    /// The name that stands before those of its models.
+    pub name: String,
+    /// Its address.
+    pub address: String,
+    /// What it says that it has.
+    pub models: Vec<String>,
+}
+
+impl Offers {
+    /// Looks for keys, and asks the servers of this machine: takes up to a second for each that is
+    /// there and does not answer.
+    pub fn of(servers: &[Preset], environment: &Environment) -> Self {
+        let keys = servers.iter().filter_map(|server| {
+            let is_set = |name: &&String| environment.server(name).is_some();
+            let variable = server.key_variables.iter().find(is_set)?;
+            Some((variable.clone(), server.name.clone()))
+        });
+        let answers = |server: &Preset| {
+            // A variable may have moved it, also to another machine.
+            let address = endpoint(server, environment).base_url;
+            let server = Preset { address, ..server.clone() };
+            let models = server.is_local().then(|| models(&server.address)).flatten()?;
+            Some(LocalServer { name: server.name, address: server.address, models })
+        };
+        Self { keys: keys.collect(), servers: servers.iter().filter_map(answers).collect() }
+    }
+
+    /// Whether there is nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.servers.is_empty()
+    }
+}
+
+impl LocalServer {
+    /// Its first models as one line, with how many more there are.
+    pub fn named(&self) -> String {
+        let more = self.models.len().saturating_sub(NAMED);
+        let named = self.models[..self.models.len().min(NAMED)].join(", ");
+        if more > 0 { format!("{named} and {more} more") } else { named }
+    }
+}
+
 /// What to say where no model is chosen.
 pub(super) fn unchosen(servers: &[Preset], environment: &Environment) -> String {
-    let keys = servers.iter().filter_map(|server| {
-        let variable =
-            server.key_variables.iter().find(|name| environment.server(name).is_some())?;
-        Some(format!("{variable} is set: --model {}/NAME", server.name))
-    });
-    let local = servers.iter().filter(|server| server.is_local());
-    let found: Vec<String> = keys.chain(local.filter_map(answers)).collect();
+    let offers = Offers::of(servers, environment);
     let mut text = "no model is chosen: give --model anthropic/NAME, openai/NAME, ollama/NAME, or \
                     script:FILE, or set HAFT_MODEL or `model` in ~/.haft/settings.toml"
         .to_owned();
-    for line in &found {
-        text.push_str("\nFound: ");
-        text.push_str(line);
+    for (variable, server) in &offers.keys {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\nFound: {variable} is set: --model {server}/NAME");
     }
-    if found.is_empty() {
+    for server in &offers.servers {
+        let (address, name) = (&server.address, &server.name);
+        let _ = match server.models.first() {
+            None => write!(text, "\nFound: {address} answers ({name}): --model {name}/NAME"),
+            Some(first) => write!(
+                text,
+                "\nFound: {address} answers ({name}: {}): --model {name}/{first}",
+                server.named()
+            ),
+        };
+    }
+    if offers.is_empty() {
         text.push_str(
             "\nFound: no key (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...) and no server on this machine \
              (ollama, llama.cpp, vllm, lmstudio); `haft demo` needs neither",
         );
     }
     text
-}
-
-/// What a server of this machine has, where it answers.
-fn answers(server: &Preset) -> Option<String> {
-    let models = models(&server.address)?;
-    let (address, name) = (&server.address, &server.name);
-    Some(match &models[..] {
-        [] => format!("{address} answers ({name}): --model {name}/NAME"),
-        [first, ..] => {
-            let more = models.len().saturating_sub(NAMED);
-            let named = models[..models.len().min(NAMED)].join(", ");
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("{address} answers ({name}: {named}{more}): --model {name}/{first}")
-        }
-    })
 }
 
 /// The models of a server; none where nothing answers.

@@ -11,7 +11,7 @@ use haft_llm::{
     WireKind, http_provider, openai, parse_model, presets,
 };
 
-pub use self::last_used::last_used;
+pub use self::{choosing::Offers, last_used::last_used};
 use crate::cli::exit::Failure;
 
 /// A model that is ready for requests; nothing is opened before the first one.

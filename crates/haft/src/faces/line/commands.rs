@@ -1,7 +1,7 @@
 //! Typed lines as commands, and what becomes of them.
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
-use haft_agent::{Command, CommandError, Done};
+use haft_agent::{Command, CommandError, Done, JobAction, JobsRequest};
 use haft_types::{AgentPath, Part, When};
 
 use super::{LineMode, Turn, draft::Decoder};
@@ -113,10 +113,12 @@ impl LineMode {
         let purpose = match command {
             Command::Say { .. } => Purpose::Turn,
             Command::Explain { .. } => Purpose::Explanation,
+            // It may ask, and the next line answers that.
+            Command::Jobs(JobsRequest { action: JobAction::Input { .. }, .. }) => Purpose::Other,
             Command::Mode { .. }
             | Command::Withdraw { .. }
             | Command::Rewind(_)
-            | Command::Jobs
+            | Command::Jobs(_)
             | Command::Permissions
             | Command::Diff { .. } => Purpose::Query,
             Command::Undo(_) | Command::Redo(_) => Purpose::Undo,

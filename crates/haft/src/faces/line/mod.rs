@@ -27,12 +27,14 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::{
     commands::Sends,
-    draft::{Decoder, Draft, Press},
-    questions::{More, QUIET, choice},
+    draft::Draft,
+    questions::{More, choice},
     screen::Screen,
 };
 pub use self::{
+    draft::{Decoder, Press},
     keys::{Keys, Pause, Pauses, Typed},
+    questions::QUIET,
     single_question::answer_questions,
 };
 use super::{
@@ -99,8 +101,13 @@ struct LineMode {
     ended: bool,
 }
 
-/// Runs the conversation until the person ends it.
-pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
+/// Runs the conversation until the person ends it. `typed` is what is typed, where that is read
+/// already.
+pub async fn run(
+    start: &Start,
+    extensions: &Extensions,
+    typed: Option<UnboundedReceiver<Typed>>,
+) -> Ending {
     let problems = Problems::default();
     let opened = agent::open(start, true, extensions, &problems).await;
     let core = super::opened(&problems, opened)?;
@@ -108,15 +115,16 @@ pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
         Style { root: Some(core.base.place.cwd.clone()), ..Style::plain(&core.base.environment) };
     let dumb = core.base.environment.dumb;
     let mut keys = Keys::new(dumb);
-    let screen = Screen::new(keys.is_terminal(), dumb, &style);
+    // Whoever is read to hears what is new, and nothing that is drawn over.
+    let is_still = dumb || core.base.loaded.settings.terminal.reader;
+    let screen = Screen::new(keys.is_terminal(), is_still, &style);
     let view = View::new(style).with(core.specs()).of_session(core.session_id());
     let mut live = super::live(core, start, "line", extensions).await?;
-    // Carried out before all that follows.
     drop(live.control.send(Command::Attend { there: true }));
     live.begin(start).await;
     let pauses = Pauses::new()?;
     keys.take();
-    let typed = keys.read();
+    let typed = typed.unwrap_or_else(|| keys.read());
     let mut talk = LineMode {
         core: live.core.clone(),
         control: live.control.clone(),

@@ -14,7 +14,7 @@ use super::{LineMode, keys::Keys};
 use crate::{cli::exit::Ending, faces::view::indent};
 
 /// How long a question must stand without anything typed before a key, or a line, answers it.
-pub(super) const QUIET: Duration = Duration::from_millis(300);
+pub const QUIET: Duration = Duration::from_millis(300);
 
 /// Bytes that are held back while a question is open; with more, all is shown and it is put anew.
 const HELD: usize = 16 << 10;

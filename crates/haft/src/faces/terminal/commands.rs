@@ -14,7 +14,7 @@ use haft_types::{AgentPath, Effort, Mode, Part, When};
 use super::{
     Interface, Next,
     clipboard::{self, Copied},
-    files, modes, page, style,
+    files, modes, notify, page, style,
 };
 use crate::{
     app::{attachments::is_attached, git, slash},
@@ -256,10 +256,34 @@ impl Interface {
                 names.into_iter().map(plain).collect()
             }
             "diff" => vec![plain("session")],
+            "jobs" => self.job_values(),
             "resume" => self.other_sessions().unwrap_or_default(),
             _ => Vec::new(),
         };
         self.app.set_values(command, values);
+    }
+
+    /// The jobs with their titles, and how each that runs is stopped.
+    fn job_values(&self) -> Vec<(String, String)> {
+        let jobs = self.core.jobs().all();
+        let rows = jobs.iter().flat_map(|job| {
+            let title = view::safe(job.title());
+            let stop = (format!("{} stop", job.id()), format!("stop {title}"));
+            let stop = job.end().is_none().then_some(stop);
+            std::iter::once((job.id().to_owned(), title)).chain(stop)
+        });
+        rows.collect()
+    }
+
+    /// Tells a person who looks elsewhere that something is there.
+    pub(super) fn notify(&self, text: &'static str) {
+        modes::notify(text);
+        let command = self.core.base.loaded.settings.terminal.notify_command.clone();
+        if !command.is_empty() {
+            let told =
+                async move { Answered::Said(notify::run(command, text).await.unwrap_or_default()) };
+            self.looks.push(told.boxed_local());
+        }
     }
 
     /// Has it found out which branch is checked out.
@@ -275,7 +299,7 @@ impl Interface {
         let core = self.core.clone();
         let sandbox = &core.base.loaded.settings.sandbox;
         if mode != Mode::Auto && !sandbox.always && sandbox.require.is_none() {
-            self.facts.sandbox = "no sandbox".to_owned();
+            "no sandbox".clone_into(&mut self.facts.sandbox);
             return self.app.set_facts(self.facts.clone());
         }
         self.looks

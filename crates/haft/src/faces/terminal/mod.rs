@@ -8,6 +8,7 @@ mod commands;
 mod files;
 mod history;
 mod modes;
+mod notify;
 mod page;
 
 use std::{
@@ -114,11 +115,14 @@ struct Interface {
     ended: bool,
 }
 
-/// Runs conversations until the person ends them.
-pub async fn run(start: &Start, extensions: &Extensions) -> Ending {
+/// Runs conversations until the person ends them. `typed` is what is typed, where that is read
+/// already: one for all, since two readers would share it out.
+pub async fn run(
+    start: &Start,
+    extensions: &Extensions,
+    mut typed: Option<UnboundedReceiver<Typed>>,
+) -> Ending {
     let mut start = start.clone();
-    // One for all: two of them would share out what is typed.
-    let mut typed = None;
     while let Some(next) = Box::pin(talk(&start, extensions, &mut typed)).await? {
         // What began the first one does not begin the next.
         (start.prompt, start.continue_last, start.resume) = (None, false, None);
@@ -491,11 +495,13 @@ impl Interface {
             }
             Body::AnswerEnded { .. } if is_main => self.is_whole = true,
             Body::Mode { mode, .. } => self.look_at_sandbox(*mode),
-            Body::Asked { .. } if self.notifies() => modes::notify("haft asks something"),
+            Body::JobStarted { .. } | Body::JobEnded { .. } => self.app.forget_values("jobs"),
+            Body::Asked { .. } if self.notifies() => self.notify("haft asks something"),
             Body::TurnEnded { .. } if is_main => {
                 self.look_at_branch();
+                self.app.forget_values("resume");
                 if self.notifies() {
-                    modes::notify("haft is done");
+                    self.notify("haft is done");
                 }
             }
             _ => {}

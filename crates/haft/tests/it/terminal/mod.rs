@@ -1,3 +1,5 @@
 //! The terminal interface, in tmux.
 
+pub(crate) mod jobs;
+pub(crate) mod start;
 pub(crate) mod talks;
