@@ -1,5 +1,7 @@
 //! Scrollback in real emulators: each line once, in order, and no row of the live region.
 
+mod bounds;
+
 use haft_emulator::{Alacritty, Step as Played, Xterm};
 use proptest::{
     prelude::*,
@@ -117,7 +119,9 @@ fn in_alacritty(script: &Script) -> Vec<String> {
 fn lines_stand(reflow: Reflow, mut play: impl FnMut(&Script) -> Vec<String>) {
     // A case is a whole session: fewer than of other properties, also where more are asked for.
     let usual = Config::default();
-    let mut runner = TestRunner::new(Config { cases: usual.cases * 2 / 5, ..usual });
+    let factor = std::env::var("HAFT_TEST_COUNT_FACTOR").map_or(1, |text| text.parse().unwrap());
+    let cases = (usual.cases * 2 / 5).saturating_mul(factor);
+    let mut runner = TestRunner::new(Config { cases, ..usual });
     let play = std::cell::RefCell::new(&mut play);
     let all = (20..60_usize, size(), steps());
     let result = runner.run(&all, |(before, size, steps)| {
