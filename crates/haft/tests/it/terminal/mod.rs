@@ -1,3 +1,5 @@
 //! The terminal interface, in tmux.
 
+mod bad_input;
+mod scrollback;
 pub(crate) mod talks;
