@@ -1,6 +1,7 @@
 //! Terminals that nobody has, what nobody types, and ends that nobody wants: nothing is lost, the
 //! session goes on, and the terminal is usable afterwards.
 
+use haft_types::{Body, Part};
 use serde_json::json;
 
 use crate::{
@@ -22,10 +23,24 @@ fn leaves(tmux: &Tmux, world: &World) {
     tmux.is_sane(world);
 }
 
-/// What the model said in the only session, and what it was told.
-fn log(world: &World) -> String {
-    let events = world.events();
-    events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect()
+/// What the model said in the only session, and how many turns are over.
+fn said(world: &World) -> (String, usize) {
+    let (mut text, mut turns) = (String::new(), 0);
+    for event in world.events() {
+        match event.body {
+            Body::AnswerPart { part: Part::Text { text: more }, .. } => text.push_str(&more),
+            Body::TurnEnded { .. } => turns += 1,
+            _ => {}
+        }
+    }
+    (text, turns)
+}
+
+/// Waits until so many turns are over; gives what was said in them.
+fn turns(world: &World, tmux: &Tmux, many: usize) -> String {
+    let over = until(PATIENCE, || world.sessions() > 0 && said(world).1 == many);
+    assert!(over, "{}", tmux.visible());
+    said(world).0
 }
 
 #[test]
@@ -35,21 +50,19 @@ fn a_terminal_of_one_cell_takes_a_message_and_grows_again() {
     let tmux = talk(&world, &format!("--model '{model}'"));
     tmux.resize_to(1, 1);
     tmux.line("first");
-    assert!(until(PATIENCE, || log(&world).contains("turn_ended")), "{}", tmux.visible());
+    turns(&world, &tmux, 1);
     tmux.resize_to(5, 3);
     tmux.types("@");
     tmux.key("C-u");
     tmux.line("/mode");
     tmux.line("second");
-    let is_over = || log(&world).matches("turn_ended").count() == 2;
-    assert!(until(PATIENCE, is_over), "{}", tmux.visible());
+    let text = turns(&world, &tmux, 2);
     tmux.key("C-o");
     tmux.resize_to(1, 3);
     tmux.types("q");
     tmux.resize_to(100, 50);
     tmux.sees("a message;");
-    let log = log(&world);
-    assert!(log.contains("From one cell.") && log.contains("From few."), "{log}");
+    assert_eq!(text, "From one cell.From few.");
     leaves(&tmux, &world);
 }
 
@@ -65,7 +78,10 @@ fn haft_starts_in_a_terminal_of_few_cells() {
         assert!(until(PATIENCE, || runs(haft)), "{}", tmux.visible());
         tmux.resize_to(100, 50);
         tmux.sees("a message;");
-        leaves(&tmux, &world);
+        tmux.key("C-d");
+        tmux.sees("ended with 0");
+        tmux.line("echo she''ll");
+        tmux.sees("shell");
     }
 }
 
@@ -86,13 +102,12 @@ fn a_storm_of_sizes_while_lines_come_is_outlived() {
         tmux.ask_for_size(1 + number * 37 % 160, 1 + number * 23 % 50);
     }
     tmux.resize_to(100, 50);
-    assert!(until(PATIENCE, || log(&world).contains("It is over.")), "{}", tmux.visible());
+    let text = turns(&world, &tmux, 1);
     tmux.sees("a message;");
     let shown = tmux.visible();
     assert_eq!(shown.matches("a message;").count(), 1, "{shown}");
-    // Of lines no terminal keeps all at these sizes; each of them was written, and the log has all.
-    let log = log(&world);
-    assert!(lines.iter().all(|line| log.contains(&line[2..])));
+    // No terminal keeps its lines whole at these sizes. The session does.
+    assert!(lines.iter().all(|line| text.contains(&**line)), "{text}");
     leaves(&tmux, &world);
 }
 
@@ -132,7 +147,7 @@ fn a_terminal_that_is_closed_while_lines_are_drawn_loses_nothing() {
     gone(&seconds);
     gone(&model);
     all_calls_ended(&world.events());
-    assert!(log(&world).contains("item 499 of the list"));
+    assert!(said(&world).0.ends_with("item 499 of the list"));
     let id = world.only_session();
     let tmux = talk(&world, &format!("--mode bypass --model '{model}' -r {id}"));
     tmux.sees("going on with session");
@@ -161,37 +176,47 @@ fn a_terminated_talk_gives_the_terminal_back() {
 
 /// Where the interface cannot be, line mode is, and says nothing that only a terminal understands.
 #[test]
-fn without_a_terminal_that_can_move_there_is_line_mode() {
+fn on_a_terminal_that_cannot_move_there_is_line_mode() {
     let world = World::new();
     let model = world.script(&[json!({"text": "It is **done**."})]);
-    let haft = env!("CARGO_BIN_EXE_haft");
-    for (before, behind) in
-        [("TERM=dumb ", ""), ("NO_COLOR=1 ", ""), ("", " > ../out"), ("", " | cat > ../out")]
-    {
+    for before in ["TERM=dumb", "NO_COLOR=1"] {
         let tmux = Tmux::start(&world);
-        tmux.tmux(&["pipe-pane", &format!("cat > '{}'", world.root().join("raw").display())]);
-        tmux.line(&format!("{before}'{haft}' --model '{model}'{behind}; echo ended with $?"));
-        let is_piped = !behind.is_empty();
-        let out = || std::fs::read_to_string(world.root().join("out")).unwrap_or_default();
-        let said = || if is_piped { out() } else { tmux.screen() };
-        assert!(until(PATIENCE, || said().contains("/help")), "{}", said());
+        let raw = world.root().join("raw");
+        tmux.tmux(&["pipe-pane", &format!("cat > '{}'", raw.display())]);
+        let haft = env!("CARGO_BIN_EXE_haft");
+        tmux.line(&format!("{before} '{haft}' --model '{model}'; echo ended with $?"));
+        tmux.sees("/help");
         tmux.line("go");
-        let is_there = until(PATIENCE, || {
-            said().contains("It is **done**.") || said().contains("It is done.")
-        });
-        assert!(is_there, "{}", said());
+        tmux.sees("It is ");
+        tmux.sees("done");
         tmux.line("/quit");
-        tmux.sees("ended with 0");
-        assert!(!said().contains("a message;"), "{}", said());
-        if is_piped {
-            assert!(!out().contains('\u{1b}'), "{:?}", out());
-        }
-        if before.starts_with("TERM") {
-            // Modes, colours, moves: nothing of it reaches the terminal.
-            let raw = std::fs::read_to_string(world.root().join("raw")).unwrap();
-            let talk = raw.split("/help").nth(1).unwrap();
-            let talk = talk.split("ended with").next().unwrap();
-            assert!(!talk.contains('\u{1b}'), "{talk:?}");
-        }
+        let screen = tmux.sees("ended with 0");
+        assert!(!screen.contains("a message;"), "{screen}");
+        let raw = std::fs::read_to_string(raw).unwrap();
+        let talk = raw.split("/help").nth(1).unwrap();
+        let moves = talk.split("ended with").next().unwrap().contains('\u{1b}');
+        assert!(before != "TERM=dumb" || !moves, "{talk:?}");
     }
+}
+
+#[test]
+fn an_output_that_is_no_terminal_is_told_of_and_gets_no_sequence() {
+    let world = World::new();
+    let model = world.script(&[json!({"text": "It is done."})]);
+    let haft = env!("CARGO_BIN_EXE_haft");
+    let tmux = Tmux::start(&world);
+    for (number, output) in ["> ../out", "| cat > ../out"].iter().enumerate() {
+        tmux.line(&format!("'{haft}' --model '{model}' {output}; echo it en''ded {number}"));
+        let screen = tmux.sees(&format!("it ended {number}"));
+        assert_eq!(screen.matches("use `haft -p PROMPT`").count(), number + 1, "{screen}");
+        assert_eq!(std::fs::read_to_string(world.root().join("out")).unwrap(), "");
+    }
+    tmux.line(&format!("'{haft}' --line --model '{model}' > ../out; echo it en''ded 2"));
+    let out = || std::fs::read_to_string(world.root().join("out")).unwrap();
+    assert!(until(PATIENCE, || out().contains("/help")), "{}", tmux.screen());
+    tmux.line("go");
+    assert!(until(PATIENCE, || out().contains("It is done.")), "{}", out());
+    tmux.line("/quit");
+    tmux.sees("it ended 2");
+    assert!(!out().contains('\u{1b}'), "{:?}", out());
 }
