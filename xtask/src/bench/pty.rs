@@ -226,9 +226,8 @@ impl Text {
         }
         // A character may be cut at the end of a read.
         let whole = match std::str::from_utf8(&self.bytes) {
-            Ok(_) => self.bytes.len(),
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            Err(_) => self.bytes.len(),
+            Ok(_) | Err(_) => self.bytes.len(),
         };
         let whole: Vec<u8> = self.bytes.drain(..whole).collect();
         self.plain.push_str(&String::from_utf8_lossy(&whole));

@@ -1,8 +1,8 @@
 //! The terminal interface on a real pseudo-terminal, against the scripted model.
 //!
 //! Keys are typed and what is drawn is read, as a terminal does; nothing is asked of haft itself.
-//! What stands in the terminal was drawn when its text was read. Peers with a terminal interface
-//! (codex, pi) are not among what the tests install, so there is none here but `haft --version`.
+//! What stands in the terminal was drawn when its text was read. Other agents with a terminal
+//! interface are no peers here yet: the only one is `haft --version`, for the start.
 
 use std::fs;
 use std::process::Command;

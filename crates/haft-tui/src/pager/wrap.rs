@@ -21,14 +21,12 @@ fn parts(line: &str) -> impl Iterator<Item = Part<'_>> {
             return None;
         }
         let sgr = rest.starts_with("\u{1b}[").then(|| rest.find('m')).flatten();
-        let end = match sgr {
-            Some(end) => end + 1,
-            // One that begins here and is no SGR sequence is text.
-            None => {
-                let mut behind = rest.char_indices().skip(1);
-                behind.find(|(_, sign)| *sign == '\u{1b}').map_or(rest.len(), |(at, _)| at)
-            }
+        // One that begins here and is no SGR sequence is text.
+        let text = || {
+            let mut behind = rest.char_indices().skip(1);
+            behind.find(|(_, sign)| *sign == '\u{1b}').map_or(rest.len(), |(at, _)| at)
         };
+        let end = sgr.map_or_else(text, |end| end + 1);
         let (part, more) = rest.split_at(end);
         rest = more;
         Some(if sgr.is_some() { Part::Sgr(part) } else { Part::Text(part) })

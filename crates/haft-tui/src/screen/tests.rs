@@ -2,7 +2,7 @@
 
 mod bounds;
 
-use haft_emulator::{Alacritty, Step as Played, Xterm};
+use haft_emulator::{Alacritty, Step as Played, Xterm, times};
 use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
@@ -119,8 +119,7 @@ fn in_alacritty(script: &Script) -> Vec<String> {
 fn lines_stand(reflow: Reflow, mut play: impl FnMut(&Script) -> Vec<String>) {
     // A case is a whole session: fewer than of other properties, also where more are asked for.
     let usual = Config::default();
-    let factor = std::env::var("HAFT_TEST_COUNT_FACTOR").map_or(1, |text| text.parse().unwrap());
-    let cases = (usual.cases * 2 / 5).saturating_mul(factor);
+    let cases = times(usual.cases * 2 / 5);
     let mut runner = TestRunner::new(Config { cases, ..usual });
     let play = std::cell::RefCell::new(&mut play);
     let all = (20..60_usize, size(), steps());

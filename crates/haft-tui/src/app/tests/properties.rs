@@ -3,7 +3,7 @@
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use unicode_segmentation::UnicodeSegmentation as _;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 use super::*;
 use crate::screen::{Reflow, Row, Screen, Size};
@@ -303,7 +303,7 @@ fn columns(text: &str) -> Result<usize, TestCaseError> {
 }
 
 fn wide(text: &str) -> usize {
-    text.graphemes(true).map(|sign| sign.width()).sum()
+    text.graphemes(true).map(UnicodeWidthStr::width).sum()
 }
 
 /// Fails unless rows can be written anywhere without doing anything but being seen.

@@ -65,7 +65,7 @@ fn event(body: Body) -> Event {
 fn answering() -> App {
     let mut app = App::new(Vec::new(), Vec::new(), true);
     app.set_facts(Facts {
-        folder: "/home/somebody/projects/haft".into(),
+        folder: "/project/of/a/usual/length".into(),
         branch: "main".into(),
         model: "anthropic/claude-sonnet-4-5".into(),
         sandbox: "sandbox L".into(),
