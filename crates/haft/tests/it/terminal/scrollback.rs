@@ -14,7 +14,7 @@ use crate::{
 /// Lines of all answers together.
 const LINES: u64 = 2_000;
 /// Resizes of one round, each of which falls between two answers.
-const RESIZES: u64 = 20;
+const RESIZES: usize = 20;
 /// Lines that stand in the terminal before haft starts.
 const MARKERS: u64 = 20;
 /// What stands in the live region alone. A line in which one of these is was left behind by it.
@@ -47,7 +47,7 @@ enum Open {
 }
 
 /// In each round of so many resizes.
-const ROUND: [Open; RESIZES as usize] = [
+const ROUND: [Open; RESIZES] = [
     Open::Command,
     Open::Question,
     Open::Storm,
@@ -74,6 +74,7 @@ const ROUND: [Open; RESIZES as usize] = [
 struct Numbers(u64);
 
 impl Numbers {
+    #[expect(clippy::print_stderr, reason = "the seed of a run that fails tells how to repeat it")]
     fn of_seed() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let seed = std::env::var("HAFT_TEST_SEED").map_or(now, |text| text.parse().unwrap());
@@ -164,13 +165,11 @@ impl Talk {
 
     fn resize(&mut self) {
         let (columns, rows) = self.numbers.size();
-        eprintln!("{columns}x{rows}");
         self.tmux.resize_to(columns, rows);
     }
 
     /// One resize, while this is open.
     fn step(&mut self, number: usize, open: Open) {
-        eprintln!("{number}: {open:?}");
         if open == Open::Question {
             self.shows("y  yes, this once");
             // Of a low terminal's few rows none is left for the last one, which says this.
@@ -242,8 +241,8 @@ fn wrong(screen: &str, wanted: impl Iterator<Item = String>) -> Vec<String> {
 
 #[test]
 fn every_line_stands_once_in_tmux() {
-    let open: Vec<Open> =
-        (0..times(RESIZES)).map(|number| ROUND[(number % RESIZES) as usize]).collect();
+    let resizes = usize::try_from(times(RESIZES as u64)).unwrap();
+    let open: Vec<Open> = ROUND.iter().copied().cycle().take(resizes).collect();
     let mut talk = Talk::start(&open);
     talk.tmux.line("go");
     for (number, open) in open.iter().enumerate() {
