@@ -46,7 +46,8 @@ enum Open {
     Editor,
 }
 
-/// In each round of so many resizes.
+/// In each round of so many resizes. No storm stands before a question: tmux tells of a size up to
+/// 250 ms late, and nothing helps against many rows in a terminal that has become lower than they.
 const ROUND: [Open; RESIZES] = [
     Open::Command,
     Open::Question,
@@ -64,8 +65,8 @@ const ROUND: [Open; RESIZES] = [
     Open::List,
     Open::Storm,
     Open::Transcript,
-    Open::Command,
     Open::Storm,
+    Open::Command,
     Open::Question,
     Open::Command,
 ];
