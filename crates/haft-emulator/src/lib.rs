@@ -53,6 +53,16 @@ pub enum Step {
     Resize(Size),
 }
 
+/// How many cases are tried, multiplied for a soak.
+///
+/// # Panics
+/// When the factor is no number.
+pub fn times(cases: u32) -> u32 {
+    let factor = std::env::var("HAFT_TEST_COUNT_FACTOR");
+    let factor = factor.map_or(1, |text| text.parse().expect("the factor is a number"));
+    cases.saturating_mul(factor)
+}
+
 /// The emulator of Alacritty.
 pub struct Alacritty {
     term: Term<VoidListener>,

@@ -149,7 +149,7 @@ fn peak(command: &mut Command) -> Result<f64> {
 }
 
 /// The mark of a process in mebibytes; `None` when it is gone.
-fn mark(process: u32) -> Option<f64> {
+pub(super) fn mark(process: u32) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     kibibytes(&status).map(|size| f64::from(size) / MEBIBYTE)
 }

@@ -17,6 +17,10 @@ mod memory;
 mod output;
 mod overhead;
 mod process_start;
+#[cfg(unix)]
+mod processor_time;
+#[cfg(unix)]
+mod pty;
 mod reading;
 mod sandbox;
 mod scratch;
@@ -24,6 +28,8 @@ mod search;
 mod served;
 mod server;
 mod table;
+#[cfg(unix)]
+mod terminal;
 mod turns;
 mod wires;
 
@@ -113,6 +119,12 @@ const FIGURES: &[Figure] = &[
         name: "memory",
         about: "the most memory that haft mcp, bash and grep held",
         measure: Measure::Rows(memory::measure),
+    },
+    #[cfg(unix)]
+    Figure {
+        name: "terminal",
+        about: "the terminal interface: frames, memory, a paste, its start, nothing to do",
+        measure: Measure::Rows(terminal::measure),
     },
     Figure {
         name: "build",

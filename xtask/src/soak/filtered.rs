@@ -9,6 +9,7 @@ use anyhow::Result;
 use super::{Order, Outcome, Scale};
 use crate::process::{answer, cargo, watch};
 use crate::project::Project;
+use crate::test::Tools;
 
 /// Runs the tests whose names hold a text.
 pub(super) fn run(
@@ -26,6 +27,7 @@ pub(super) fn run(
     };
     command.args(packages.iter().flat_map(|package| ["-p", package])).arg(tests);
     command.args(order.extra).env(scale.variable(), order.count.to_string());
+    Tools::of(project)?.export(&mut command);
     // A usual run tries the same cases each time; a soak looks for new ones.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seed = now.as_secs().to_string();

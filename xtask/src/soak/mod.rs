@@ -156,13 +156,14 @@ const SOAKS: &[Soak] = &[
     },
     Soak {
         name: "scrollback",
-        about: "random resizes while lines are finished: each stands once, no live row does",
+        about: "resizes at random moments, in two emulators and in tmux: each line stands once, \
+                no live row does",
         kind: Kind::Tests {
-            packages: &["haft-tui"],
-            tests: "every_line_stands_once_and_no_row",
-            scale: Scale::Cases,
+            packages: &["haft-tui", "haft"],
+            tests: "every_line_stands_once",
+            scale: Scale::Factor,
         },
-        count: 10_000,
+        count: 10,
     },
     Soak {
         name: "crash",

@@ -1,9 +1,12 @@
 //! What every shape looks like, pinned.
 
-use haft_render::{Markdown, Renderer as _, Room, Terminal};
-use haft_types::{Detail, DiffLine, Hash, Hunk, LineMark, Outcome, Shape, Status, ToolSpec};
+use haft_render::{Extent, Markdown, Renderer as _, Room, Terminal};
+use haft_types::{
+    AgentPath, Choice, Detail, DiffLine, Hash, Hunk, LineMark, Outcome, Question, QuestionId,
+    QuestionKind, Reply, Shape, Status, ToolSpec,
+};
 
-use crate::shapes::{all, at, cut};
+use crate::shapes::{self, all, at, cut};
 
 fn sections(show: impl Fn(&Detail) -> String) -> String {
     let one = |(name, detail): (&str, Detail)| format!("=== {name}\n{}\n", show(&detail));
@@ -21,6 +24,96 @@ fn room(width: u16, lines: Option<u16>) -> Room {
 #[test]
 fn terminal_text() {
     insta::assert_snapshot!(sections(|detail| plain().detail(detail, room(60, None))));
+}
+
+/// At the widths of a narrow, a usual and a wide terminal.
+#[test]
+fn terminal_text_at_40_columns() {
+    insta::assert_snapshot!(sections(|detail| plain().detail(detail, room(40, None))));
+}
+
+#[test]
+fn terminal_text_at_80_columns() {
+    insta::assert_snapshot!(sections(|detail| plain().detail(detail, room(80, None))));
+}
+
+#[test]
+fn terminal_text_at_160_columns() {
+    insta::assert_snapshot!(sections(|detail| plain().detail(detail, room(160, None))));
+}
+
+#[test]
+fn terminal_text_at_80_columns_with_colour() {
+    let terminal = Terminal { color: true, ..plain() };
+    insta::assert_snapshot!(sections(|detail| terminal
+        .detail(detail, room(80, None))
+        .replace('\u{1b}', "ESC")));
+}
+
+/// A question with this text, command and preview.
+fn question(text: &str, command: Option<&str>, preview: Option<Detail>) -> Question {
+    let choice = |id: &str, key, label: &str| Choice { id: id.into(), key, label: label.into() };
+    Question {
+        id: QuestionId::nth(1),
+        call: None,
+        agent: AgentPath::default(),
+        kind: QuestionKind::Permission,
+        text: text.to_owned(),
+        command: command.map(str::to_owned),
+        preview,
+        options: vec![
+            choice("allow", 'y', "yes, this once"),
+            choice("always", 'a', "yes, and always allow Bash(cargo test:*)"),
+            choice("deny", 'n', "no"),
+        ],
+        form: None,
+        if_nobody: Reply::pick("deny"),
+    }
+}
+
+/// Questions over each shape, and over commands; the answers stand below.
+fn questions(width: u16, color: bool) -> String {
+    let reason = "Editing src/a.rs\nNo rule allows this: it changes the file \u{1b}src/a.rs.";
+    let mut all = vec![
+        ("a word", question("Reading a", None, None)),
+        (
+            "a command",
+            question("Running it\nNo rule.", Some("cargo test --all\n  && rm -r b\u{7}"), None),
+        ),
+    ];
+    all.extend(
+        shapes::all()
+            .into_iter()
+            .map(|(name, detail)| (name, question(reason, None, Some(detail)))),
+    );
+    let terminal = Terminal { color, ..plain() };
+    let shown = |(name, question): (&str, Question)| {
+        let view = terminal.question(&question, Extent::SCREEN, width, "s1");
+        let answer = |choice: &Choice| format!("[{}] {}\n", choice.key, choice.label);
+        let answers: String = view.options.iter().map(answer).collect();
+        format!("=== {name}\n{}\n{answers}", view.text.replace('\u{1b}', "ESC"))
+    };
+    all.into_iter().map(shown).collect()
+}
+
+#[test]
+fn questions_at_40_columns() {
+    insta::assert_snapshot!(questions(40, false));
+}
+
+#[test]
+fn questions_at_80_columns() {
+    insta::assert_snapshot!(questions(80, false));
+}
+
+#[test]
+fn questions_at_160_columns() {
+    insta::assert_snapshot!(questions(160, false));
+}
+
+#[test]
+fn questions_at_80_columns_with_colour() {
+    insta::assert_snapshot!(questions(80, true));
 }
 
 #[test]

@@ -253,15 +253,16 @@ impl App {
 
     /// The open question was written out with these answers to it: the wait for quiet begins anew.
     pub fn put(&mut self, options: Vec<Choice>, now: u64) {
-        self.stirred = now;
+        self.wait_for_quiet(now);
         if let Some(dialog) = self.dialogs.front_mut() {
             dialog.options = options;
         }
     }
 
     /// What belongs to the open question was written: a key counts after the next quiet.
-    pub const fn wait_for_quiet(&mut self, now: u64) {
-        self.stirred = now;
+    pub fn wait_for_quiet(&mut self, now: u64) {
+        // A key may be heard of long after it was pressed: what stood later counts.
+        self.stirred = self.stirred.max(now);
     }
 
     /// Takes an event; true where another question is to be written out now, see [`Self::put`].
@@ -302,19 +303,19 @@ impl App {
         [beat, arms].into_iter().flatten().min()
     }
 
-    /// Takes what the terminal sent.
+    /// Takes what the terminal sent at this moment, which may be before that of earlier calls.
     pub fn input(&mut self, input: Input, now: u64) -> Vec<Effect> {
         let is_armed = self.is_armed(now);
         match input {
             Input::Key(key) if key.kind == KeyKind::Release => Vec::new(),
             Input::Key(key) => {
-                self.stirred = now;
+                self.wait_for_quiet(now);
                 self.hint.clear();
                 let effects = self.key(key, is_armed, now);
                 self.with_list(effects)
             }
             Input::Paste(paste) => {
-                self.stirred = now;
+                self.wait_for_quiet(now);
                 self.paste(paste);
                 self.with_list(Vec::new())
             }

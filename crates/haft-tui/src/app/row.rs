@@ -29,6 +29,9 @@ impl Look {
     pub const REVERSED: Self = Self("7");
 }
 
+/// What ends a look.
+const RESET: &str = "\u{1b}[0m";
+
 /// A row in the making.
 #[derive(Clone, Debug)]
 pub struct RowBuilder {
@@ -36,12 +39,14 @@ pub struct RowBuilder {
     width: u16,
     color: bool,
     full: bool,
+    /// How the last piece looks, where it is more than plain.
+    last: Look,
 }
 
 impl RowBuilder {
     /// A row of at most so many columns, with or without colours.
     pub fn new(width: u16, color: bool) -> Self {
-        Self { row: Row::default(), width: width.max(1), color, full: false }
+        Self { row: Row::default(), width: width.max(1), color, full: false, last: Look::PLAIN }
     }
 
     /// Adds text; what does not fit is cut with a mark.
@@ -94,15 +99,24 @@ impl RowBuilder {
         if piece.is_empty() {
             return;
         }
-        if look.0.is_empty() || (!self.color && look != Look::REVERSED) {
+        let look = if self.color || look == Look::REVERSED { look } else { Look::PLAIN };
+        let goes_on = look == self.last;
+        self.last = look;
+        if look == Look::PLAIN {
             self.row.text.push_str(piece);
             return;
         }
-        self.row.text.push_str("\u{1b}[");
-        self.row.text.push_str(look.0);
-        self.row.text.push('m');
+        if goes_on {
+            // Rows are written often: one that looks alike is one piece.
+            let open = self.row.text.len() - RESET.len();
+            self.row.text.truncate(open);
+        } else {
+            self.row.text.push_str("\u{1b}[");
+            self.row.text.push_str(look.0);
+            self.row.text.push('m');
+        }
         self.row.text.push_str(piece);
-        self.row.text.push_str("\u{1b}[0m");
+        self.row.text.push_str(RESET);
     }
 
     /// The row.
@@ -120,6 +134,14 @@ mod tests {
         let row = pieces.iter().fold(row, |row, piece| row.with(Look::PLAIN, piece)).build();
         assert_eq!(usize::from(row.columns), row.text.width(), "{row:?}");
         (row.text, row.columns)
+    }
+
+    #[test]
+    fn pieces_that_look_alike_are_one() {
+        let row = RowBuilder::new(9, true).with(Look::DIM, "a").with(Look::DIM, "b");
+        let row = row.with(Look::PLAIN, "c").with(Look::DIM, "d").with(Look::BAD, "e").build();
+        let wanted = "\u{1b}[2mab\u{1b}[0mc\u{1b}[2md\u{1b}[0m\u{1b}[31me\u{1b}[0m";
+        assert_eq!((&*row.text, row.columns), (wanted, 5));
     }
 
     #[test]

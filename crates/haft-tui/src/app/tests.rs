@@ -1,5 +1,7 @@
 //! Keys and events, what follows from them, and what is shown.
 
+mod properties;
+
 use haft_types::{AgentPath, TurnId};
 
 use super::*;
@@ -33,9 +35,9 @@ fn options() -> Vec<Choice> {
     vec![one("allow", 'y'), one("deny", 'n')]
 }
 
-fn ask(app: &mut App, now: u64) {
-    let question = Question {
-        id: QuestionId::nth(1),
+fn question(number: u64) -> Question {
+    Question {
+        id: QuestionId::nth(number),
         call: None,
         agent: AgentPath::default(),
         kind: haft_types::QuestionKind::Permission,
@@ -45,8 +47,11 @@ fn ask(app: &mut App, now: u64) {
         options: options(),
         form: None,
         if_nobody: Reply::pick("deny"),
-    };
-    assert!(app.event(&event(Body::Asked { question }), now));
+    }
+}
+
+fn ask(app: &mut App, now: u64) {
+    assert!(app.event(&event(Body::Asked { question: question(1) }), now));
     app.put(options(), now);
 }
 

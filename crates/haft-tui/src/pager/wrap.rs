@@ -5,6 +5,9 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::screen::Row;
 
+/// Columns from one tab stop to the next.
+const TAB: u16 = 8;
+
 /// A part of a line: an SGR sequence, or text without any.
 enum Part<'a> {
     Sgr(&'a str),
@@ -18,13 +21,12 @@ fn parts(line: &str) -> impl Iterator<Item = Part<'_>> {
             return None;
         }
         let sgr = rest.starts_with("\u{1b}[").then(|| rest.find('m')).flatten();
-        let end = match sgr {
-            Some(end) => end + 1,
-            None => {
-                rest.get(1..).and_then(|more| more.find('\u{1b}')).map_or(rest.len(), |at| at + 1)
-            }
+        // One that begins here and is no SGR sequence is text.
+        let text = || {
+            let mut behind = rest.char_indices().skip(1);
+            behind.find(|(_, sign)| *sign == '\u{1b}').map_or(rest.len(), |(at, _)| at)
         };
-        let end = rest.ceil_char_boundary(end);
+        let end = sgr.map_or_else(text, |end| end + 1);
         let (part, more) = rest.split_at(end);
         rest = more;
         Some(if sgr.is_some() { Part::Sgr(part) } else { Part::Text(part) })
@@ -59,6 +61,14 @@ pub(crate) fn wrapped(line: &str, width: u16, most: usize) -> Vec<Row> {
             Part::Text(text) => text,
         };
         for sign in text.graphemes(true) {
+            if sign == "\t" {
+                // As far as a terminal goes, which no row may know of.
+                let left = width.saturating_sub(row.columns);
+                let blanks = (TAB - row.columns % TAB).min(left);
+                row.text.extend(std::iter::repeat_n(' ', blanks.into()));
+                row.columns += blanks;
+                continue;
+            }
             let columns = u16::try_from(sign.width()).unwrap_or(u16::MAX);
             if row.columns > 0 && columns > width.saturating_sub(row.columns) {
                 let reset = if look.is_empty() { "" } else { "\u{1b}[0m" };
@@ -100,5 +110,19 @@ mod tests {
         let wide = wrapped("\u{65e5}\u{672c}", 1, 9);
         assert_eq!(wide.len(), 2);
         assert_eq!(wrapped("", 5, 9), [Row::default()]);
+    }
+
+    #[test]
+    fn a_sequence_behind_any_sign_is_one() {
+        let line = "\u{b7}\u{1b}[2m\u{65e5}b\u{1b}[0m\u{2026}";
+        assert_eq!(plain(line), "\u{b7}\u{65e5}b\u{2026}");
+        assert_eq!(wrapped(line, 9, 9), [Row { text: line.to_owned(), columns: 5 }]);
+    }
+
+    #[test]
+    fn a_tab_is_blanks() {
+        let rows = wrapped("a\tb\tcd", 12, 9);
+        let texts: Vec<_> = rows.iter().map(|row| (&*row.text, row.columns)).collect();
+        assert_eq!(texts, [("a       b   ", 12), ("cd", 2)]);
     }
 }

@@ -1,6 +1,8 @@
 //! Scrollback in real emulators: each line once, in order, and no row of the live region.
 
-use haft_emulator::{Alacritty, Step as Played, Xterm};
+mod bounds;
+
+use haft_emulator::{Alacritty, Step as Played, Xterm, times};
 use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
@@ -117,7 +119,8 @@ fn in_alacritty(script: &Script) -> Vec<String> {
 fn lines_stand(reflow: Reflow, mut play: impl FnMut(&Script) -> Vec<String>) {
     // A case is a whole session: fewer than of other properties, also where more are asked for.
     let usual = Config::default();
-    let mut runner = TestRunner::new(Config { cases: usual.cases * 2 / 5, ..usual });
+    let cases = times(usual.cases * 2 / 5);
+    let mut runner = TestRunner::new(Config { cases, ..usual });
     let play = std::cell::RefCell::new(&mut play);
     let all = (20..60_usize, size(), steps());
     let result = runner.run(&all, |(before, size, steps)| {

@@ -108,6 +108,10 @@ struct Interface {
     /// What was asked to follow and would stop jobs: it does when it is asked for again.
     unconfirmed: Option<Next>,
     start: Instant,
+    /// When what was typed last was read, which can be long before it is looked at.
+    typed: Instant,
+    /// Whether something of the open question is not drawn yet.
+    is_put: bool,
     /// Until when the terminal's answers are expected.
     answers: Option<Instant>,
     has_name: bool,
@@ -196,6 +200,8 @@ impl Interface {
             next: None,
             unconfirmed: None,
             start: Instant::now(),
+            typed: Instant::now(),
+            is_put: false,
             answers: None,
             has_name: false,
             spoke: false,
@@ -204,7 +210,12 @@ impl Interface {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.at(Instant::now())
+    }
+
+    fn at(&self, moment: Instant) -> u64 {
+        let since = moment.saturating_duration_since(self.start);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
     fn greet(&mut self) {
@@ -265,7 +276,10 @@ impl Interface {
                 Some(done) = self.looks.next(), if !self.ended => self.done(done)?,
                 () = self.control.ended(), if !self.ended => self.ended = true,
                 bytes = typed.recv(), if !self.ended => match bytes {
-                    Some(Typed::Bytes(bytes, _)) => self.bytes(&bytes)?,
+                    Some(Typed::Bytes(bytes, read)) => {
+                        self.typed = read;
+                        self.bytes(&bytes)?;
+                    }
                     Some(Typed::Line(_)) => {}
                     None => self.leave(),
                 },
@@ -324,7 +338,15 @@ impl Interface {
         let rows = self.app.rows_that_fit(self.screen.columns(), rows, now, fits);
         let mut out = String::new();
         self.screen.frame(&std::mem::take(&mut self.finished), &rows, &mut out);
-        if out.is_empty() { Ok(()) } else { draw(&out) }
+        if !out.is_empty() {
+            draw(&out)?;
+        }
+        if std::mem::take(&mut self.is_put) {
+            // Writing may have taken long, and the question stands only now.
+            let now = self.now();
+            self.app.wait_for_quiet(now);
+        }
+        Ok(())
     }
 
     /// From here on nothing that stands in the live region counts as drawn.
@@ -367,7 +389,8 @@ impl Interface {
                     }
                 }
                 input => {
-                    for effect in self.app.input(input, self.now()) {
+                    // A key counts from when it was pressed, however late it is looked at.
+                    for effect in self.app.input(input, self.at(self.typed)) {
                         self.effect(effect)?;
                     }
                 }
@@ -516,12 +539,14 @@ impl Interface {
         self.finished.push_str(&text);
         let now = self.now();
         self.app.put(shown.options, now);
+        self.is_put = true;
     }
 
     /// What was said of the open question stands now: the wait for a key begins anew.
     fn put_again(&mut self) {
         let now = self.now();
         self.app.wait_for_quiet(now);
+        self.is_put = true;
     }
 }
 

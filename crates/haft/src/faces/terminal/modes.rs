@@ -17,6 +17,9 @@ use rustix::{
 const ON: &str = "\u{1b}[?2004h\u{1b}[?1004h\u{1b}[>1u\u{1b}[?25l";
 /// The same switched off.
 const OFF: &str = "\u{1b}[?2026l\u{1b}[?7h\u{1b}[<u\u{1b}[?1004l\u{1b}[?2004l\u{1b}[?25h\u{1b}[0m";
+/// To the alternate screen, and back. It is emptied before: as it goes, tmux 3.3 wraps its rows for
+/// the width that the main screen had, and those that do not fit any more go into the scrollback.
+const ALTERNATE: [&str; 2] = ["\u{1b}[?1049h", "\u{1b}[H\u{1b}[J\u{1b}[?1049l"];
 /// What the terminal is asked: its name and, last, what every terminal answers (DA1).
 const ASK: &str = "\u{1b}[>0q\u{1b}[c";
 
@@ -49,7 +52,8 @@ impl Modes {
     pub fn alternate(&mut self, on: bool) {
         if self.is_alternate != on {
             self.is_alternate = on;
-            emit(if on { "\u{1b}[?1049h" } else { "\u{1b}[?1049l" });
+            let [to, back] = ALTERNATE;
+            emit(if on { to } else { back });
         }
     }
 

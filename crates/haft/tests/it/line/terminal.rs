@@ -23,8 +23,10 @@ impl Tmux {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("tmux-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let tmux = Self { socket: world.root().join(name) };
+        let settings = world.root().join("tmux.conf");
+        std::fs::write(&settings, "set -g history-limit 100000\n").unwrap();
         let mut command = world.program(machine::program("tmux"));
-        command.arg("-S").arg(&tmux.socket).args(["-f", "/dev/null", "new-session", "-d"]);
+        command.arg("-S").arg(&tmux.socket).arg("-f").arg(settings).args(["new-session", "-d"]);
         command.args(["-x", "100", "-y", "50", "sh"]).env("TERM", "xterm-256color");
         command.env("PS1", "$ ");
         let started = command.stdout(Stdio::null()).stderr(Stdio::inherit()).status();
@@ -65,6 +67,11 @@ impl Tmux {
         self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])
     }
 
+    /// What stands on the screen now.
+    pub fn visible(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-J"])
+    }
+
     /// Waits until a text stands on the screen.
     pub fn sees(&self, text: &str) -> String {
         let seen = until(PATIENCE, || self.screen().contains(text));
@@ -75,13 +82,24 @@ impl Tmux {
 
     /// Makes the terminal so wide, and waits until the programs in it can see that.
     pub fn resize(&self, columns: u32) {
-        self.tmux(&["resize-window", "-x", &columns.to_string()]);
+        self.resize_to(columns, 50);
+    }
+
+    /// Gives the terminal this size, and waits until the programs in it can see that.
+    pub fn resize_to(&self, columns: u32, rows: u32) {
+        self.ask_for_size(columns, rows);
         let tty = self.tmux(&["display-message", "-p", "#{pane_tty}"]);
         let seen = || {
             let size = Command::new("stty").args(["-F", tty.trim(), "size"]).output().unwrap();
-            String::from_utf8_lossy(&size.stdout).trim().ends_with(&format!(" {columns}"))
+            String::from_utf8_lossy(&size.stdout).trim() == format!("{rows} {columns}")
         };
         assert!(until(PATIENCE, seen), "the terminal stays as it was");
+    }
+
+    /// Gives the terminal this size, whenever the programs in it see that.
+    pub fn ask_for_size(&self, columns: u32, rows: u32) {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        self.tmux(&["resize-window", "-x", &columns, "-y", &rows]);
     }
 
     /// Starts haft from the shell; how the terminal was set goes into a file before and after.

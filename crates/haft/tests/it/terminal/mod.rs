@@ -1,5 +1,7 @@
 //! The terminal interface, in tmux.
 
+mod bad_input;
 pub(crate) mod jobs;
+mod scrollback;
 pub(crate) mod start;
 pub(crate) mod talks;
