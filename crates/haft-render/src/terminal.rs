@@ -229,8 +229,10 @@ impl Terminal {
                 left_out.map_or(skipped, |end| (skipped - 1).saturating_add(end.left_out));
             if skipped > 0 {
                 let earlier = count(skipped, "earlier line", "earlier lines");
-                let gap = if self.hint.is_empty() { "" } else { " " };
-                let text = format!("\u{2026} {earlier}{gap}{}", self.hint);
+                // What still runs has no fold that could be opened.
+                let hint = if room.partial { "" } else { &*self.hint };
+                let gap = if hint.is_empty() { "" } else { " " };
+                let text = format!("\u{2026} {earlier}{gap}{hint}");
                 page.note(|line| line.with(Style::Dim, &text));
             }
             output = tail;
