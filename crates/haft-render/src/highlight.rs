@@ -1,7 +1,7 @@
 //! Finds the parts of code that look different: its keywords, names, numbers, texts and comments.
 //!
 //! **Invariant:** a line is parsed once, and memory and time are bounded: a long line, and what
-//! comes behind many lines, looks plain. Which language it is follows from a name alone.
+//! comes behind much code, looks plain. Which language it is follows from a name alone.
 //!
 //! The grammars are those that bat ships (Sublime Text's format), as `two-face` packs them. They
 //! are unpacked when the first code is shown.
@@ -12,10 +12,13 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet
 
 use crate::line::Style;
 
-/// The longest line that is parsed, in bytes. Behind it nothing is known of the state any more.
-const LONGEST_LINE: usize = 1_000;
-/// Most lines of one text that are parsed.
-const LINES: usize = 2_000;
+/// The longest line that is parsed, in bytes.
+const LONGEST_LINE: usize = 300;
+/// What parsing one text may cost. The grammars look back and forth: what a hostile line takes grows
+/// with the square of its length, to 0.1 s for one of the longest.
+const MOST: usize = 500_000;
+/// What a line costs beside that square.
+const LINE: usize = 400;
 
 /// What a scope looks like; of several that fit the longest counts, none means as what is around it.
 const SCOPES: &[(&str, Style)] = &[
@@ -49,6 +52,7 @@ const SCOPES: &[(&str, Style)] = &[
 pub(crate) struct Highlighter {
     state: ParseState,
     stack: ScopeStack,
+    /// What may still be spent.
     left: usize,
 }
 
@@ -76,15 +80,18 @@ impl Highlighter {
     fn of(syntax: &SyntaxReference) -> Option<Self> {
         let is_plain = syntax.name == grammars().find_syntax_plain_text().name;
         let state = (!is_plain).then(|| ParseState::new(syntax))?;
-        Some(Self { state, stack: ScopeStack::new(), left: LINES })
+        Some(Self { state, stack: ScopeStack::new(), left: MOST })
     }
 
-    /// The parts of the next line, which has no line end: byte ranges that cover it. None where
-    /// nothing more is known of it and of all lines behind it.
+    /// The parts of the next line, which has no line end: byte ranges that cover it. None where they
+    /// are not known.
     pub(crate) fn line(&mut self, text: &str) -> Option<Vec<(Range<usize>, Style)>> {
-        self.left = self.left.checked_sub(1)?;
         if text.len() > LONGEST_LINE {
-            self.left = 0;
+            return None;
+        }
+        let cost = text.len() * text.len() + LINE;
+        self.left = self.left.saturating_sub(cost);
+        if self.left == 0 {
             return None;
         }
         let parsed = self.state.parse_line(&format!("{text}\n"), grammars()).ok();
@@ -192,8 +199,13 @@ mod tests {
     fn what_is_parsed_is_bounded() {
         let mut rust = Highlighter::of_language("rust").unwrap();
         assert!(rust.line(&"x".repeat(LONGEST_LINE + 1)).is_none());
+        assert!(rust.line("fn").is_some());
+        let lines = |highlighter: &mut Highlighter, line: &str| {
+            (0..MOST).take_while(|_| highlighter.line(line).is_some()).count()
+        };
+        assert!((300..MOST / LINE).contains(&lines(&mut rust, "    let a = 1;")));
         assert!(rust.line("fn").is_none());
         let mut rust = Highlighter::of_language("rust").unwrap();
-        assert_eq!((0..LINES + 10).filter(|_| rust.line("").is_some()).count(), LINES);
+        assert!(lines(&mut rust, &"x".repeat(LONGEST_LINE)) < 6);
     }
 }

@@ -1,6 +1,4 @@
 //! Calls that only looked, as one line: what each looked at, and how much there was.
-//!
-//! **Invariant:** a line has a bounded number of calls; the others are counted.
 
 use haft_types::{Detail, Shape, ToolSpec};
 use serde_json::Value;
@@ -10,9 +8,6 @@ use crate::{
     line::{Page, Style, lines},
     units::{bytes, count},
 };
-
-/// Calls that are named in a line.
-const NAMED: usize = 12;
 
 /// A call that only looked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +40,12 @@ impl Looked {
 }
 
 impl Terminal {
-    /// Renders calls that only looked as one text: those of one tool in a row share its name. The
-    /// hint says where the results are.
-    pub fn looked(&self, calls: &[Looked], hint: &str, room: Room) -> String {
+    /// Renders calls that only looked as one text: those of one tool in a row share its name. So many
+    /// more are only counted. The hint says where the results are.
+    pub fn looked(&self, calls: &[Looked], more: usize, hint: &str, room: Room) -> String {
         let mut spans = Vec::new();
         let mut last = "";
-        for call in calls.iter().take(NAMED) {
+        for call in calls {
             if !last.is_empty() {
                 let sign = if call.name == last { "," } else { " \u{b7} " };
                 spans.push((Style::Dim, sign.to_owned()));
@@ -64,7 +59,7 @@ impl Terminal {
             }
             last = &call.name;
         }
-        if let Some(more) = calls.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        if more > 0 {
             spans.push((Style::Dim, format!(" and {more} more")));
         }
         if !hint.is_empty() {
@@ -113,7 +108,7 @@ mod tests {
 
     fn shown(calls: &[Looked], width: u16) -> String {
         let room = Room { width, lines: None, partial: false };
-        Terminal::default().looked(calls, "(1-3), ctrl+o", room)
+        Terminal::default().looked(calls, 0, "(1-3), ctrl+o", room)
     }
 
     #[test]
@@ -125,12 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn what_there_was_is_counted_and_so_are_calls_beyond_the_limit() {
+    fn what_there_was_is_counted_and_so_are_more_calls() {
         let path = haft_types::HostPath::new(b"/a", haft_types::Style::Posix).unwrap();
         let file = Shape::File { path, first_line: 1, text: "a\nb\n".into() }.into();
-        let calls = vec![call("read", "a").with(&file); NAMED + 2];
-        let text = shown(&calls, 0);
-        assert!(text.starts_with("read a (2 lines), a (2 lines),"), "{text}");
-        assert!(text.ends_with(" and 2 more (1-3), ctrl+o"), "{text}");
+        let calls = vec![call("read", "a").with(&file); 2];
+        let text = Terminal::default().looked(&calls, 3, "", Room::default());
+        assert_eq!(text, "read a (2 lines), a (2 lines) and 3 more");
     }
 }

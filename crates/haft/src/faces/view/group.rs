@@ -14,12 +14,17 @@ use super::{Folding, View, fold_number, unsaid};
 /// Calls that ended, in their order.
 #[derive(Default)]
 pub(super) struct Group {
+    /// The first of them.
     calls: Vec<Looked>,
+    /// How many there are beside them.
+    more: usize,
     /// The numbers of the first and of the last one.
     first: u64,
     last: u64,
 }
 
+/// Calls that are named in a line.
+const NAMED: usize = 12;
 /// Most lines of a running program that are shown.
 const NEWEST: usize = 6;
 
@@ -41,13 +46,17 @@ impl View {
             self.group.first = number;
         }
         self.group.last = self.group.last.max(number);
-        self.group.calls.push(looked.clone().with(detail));
+        if self.group.calls.len() < NAMED {
+            self.group.calls.push(looked.clone().with(detail));
+        } else {
+            self.group.more += 1;
+        }
         true
     }
 
     /// The line of the calls so far, which ends here; empty for none.
     pub(super) fn close_group(&mut self) -> String {
-        let Group { calls, first, last } = std::mem::take(&mut self.group);
+        let Group { calls, more, first, last } = std::mem::take(&mut self.group);
         if calls.is_empty() {
             return String::new();
         }
@@ -59,7 +68,7 @@ impl View {
         } else {
             format!("({first}-{last}), ctrl+o")
         };
-        let shown = self.terminal.looked(&calls, &hint, self.room);
+        let shown = self.terminal.looked(&calls, more, &hint, self.room);
         let shown = super::indent(&shown, "  ");
         format!("\n* {}\n", shown.trim_start())
     }
@@ -103,6 +112,6 @@ impl View {
         let running = running.into_iter().map(|(_, looked)| looked.clone());
         let calls: Vec<_> = self.group.calls.iter().cloned().chain(running).collect();
         let plain = haft_render::Terminal { color: false, ..self.terminal.clone() };
-        plain.looked(&calls, "", haft_render::Room::default())
+        plain.looked(&calls, self.group.more, "", haft_render::Room::default())
     }
 }
