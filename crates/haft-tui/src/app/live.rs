@@ -154,9 +154,9 @@ impl App {
         if thrift == Thrift::Bare && !dialog.options.is_empty() {
             let mut row = self.row(width);
             for choice in &dialog.options {
-                let first = choice.label.split([' ', ',']).next().unwrap_or_default();
                 row.push(look, &format!(" {} ", choice.key));
-                row.push(Look::PLAIN, first);
+                // Labels that begin alike do not: a yes for once, and one for ever.
+                row.push(Look::PLAIN, &choice.id);
             }
             return rows.push(row.build());
         }

@@ -23,6 +23,7 @@ const LIVE: &[&str] = &[
     "a message;",
     "what haft should know",
     "y  yes, this once",
+    "y allow",
     "press a key",
     "a key counts",
     "mode ask",
@@ -172,7 +173,10 @@ impl Talk {
     /// One resize, while this is open.
     fn step(&mut self, number: usize, open: Open) {
         if open == Open::Question {
-            self.shows("y  yes, this once");
+            // In a low terminal all answers stand in a row.
+            let answers = ["y  yes, this once", "y allow"];
+            let is_asked = || answers.iter().any(|text| self.tmux.visible().contains(text));
+            assert!(until(PATIENCE, is_asked), "{}", self.tmux.visible());
             // Of a low terminal's few rows none is left for the last one, which says this.
             let (columns, rows) = self.numbers.size();
             self.tmux.resize_to(columns, rows.max(30));
