@@ -4,7 +4,7 @@
 //! **Invariant:** only what ended well and has nothing to tell beside its result is in it, so that
 //! nothing is hidden but what the transcript has. It knows kinds of tools, never their names.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use haft_render::{CallEntry, Looked, Renderer as _};
 use haft_types::{Body, Event, Kind, Outcome, Status};
@@ -14,12 +14,11 @@ use super::{Folding, View, fold_number, unsaid};
 /// Calls that ended, in their order.
 #[derive(Default)]
 pub(super) struct Group {
-    /// The first of them.
-    calls: Vec<Looked>,
+    /// The first of them to end, by their numbers.
+    calls: BTreeMap<u64, Looked>,
     /// How many there are beside them.
     more: usize,
-    /// The numbers of the first and of the last one.
-    first: u64,
+    /// The greatest number.
     last: u64,
 }
 
@@ -42,12 +41,10 @@ impl View {
         let is_plain = outcome.status == Status::Done && unsaid(outcome).is_empty();
         let Some(detail) = outcome.detail.as_ref().filter(|_| is_plain) else { return false };
         let number = number.parse().unwrap_or_default();
-        if self.group.calls.is_empty() {
-            self.group.first = number;
-        }
         self.group.last = self.group.last.max(number);
-        if self.group.calls.len() < NAMED {
-            self.group.calls.push(looked.clone().with(detail));
+        let is_new = !self.group.calls.contains_key(&number);
+        if is_new && self.group.calls.len() < NAMED {
+            self.group.calls.insert(number, looked.clone().with(detail));
         } else {
             self.group.more += 1;
         }
@@ -56,10 +53,9 @@ impl View {
 
     /// The line of the calls so far, which ends here; empty for none.
     pub(super) fn close_group(&mut self) -> String {
-        let Group { calls, more, first, last } = std::mem::take(&mut self.group);
-        if calls.is_empty() {
-            return String::new();
-        }
+        let Group { calls, more, last } = std::mem::take(&mut self.group);
+        let Some(first) = calls.keys().next().copied() else { return String::new() };
+        let calls: Vec<Looked> = calls.into_values().collect();
         // Nothing goes on behind a head that stands above it.
         self.last = None;
         self.last_fold = Some(last);
@@ -101,16 +97,13 @@ impl View {
     /// What is read and searched in a row, with what still runs of it, on one line; empty for
     /// nothing.
     pub fn reading(&self) -> String {
-        let mut running: Vec<_> = self
-            .open
-            .iter()
-            .filter_map(|(call, open)| {
-                open.looked.as_ref().map(|looked| (fold_number(call), looked))
-            })
-            .collect();
-        running.sort_by_key(|(number, _)| number.parse::<u64>().unwrap_or(u64::MAX));
-        let running = running.into_iter().map(|(_, looked)| looked.clone());
-        let calls: Vec<_> = self.group.calls.iter().cloned().chain(running).collect();
+        let running = self.open.iter().filter_map(|(call, open)| {
+            let number = fold_number(call).parse().unwrap_or(u64::MAX);
+            open.looked.as_ref().map(|looked| (number, looked))
+        });
+        let calls = self.group.calls.iter().map(|(number, looked)| (*number, looked));
+        let calls: BTreeMap<u64, &Looked> = calls.chain(running).collect();
+        let calls: Vec<Looked> = calls.into_values().cloned().collect();
         let plain = haft_render::Terminal { color: false, ..self.terminal.clone() };
         plain.looked(&calls, self.group.more, "", haft_render::Room::default())
     }

@@ -165,6 +165,19 @@ fn reads_in_a_row_are_one_line_behind_what_still_runs() {
 }
 
 #[test]
+fn reads_that_ended_in_another_order_stand_in_that_of_their_numbers() {
+    let mut view = View::new(Style { width: 80, ..Style::default() }).numbered();
+    let [first, first_ends] = call("", 1, "read", file());
+    let [second, second_ends] =
+        call("", 2, "grep", Shape::Matches { root: path(), files: Vec::new() });
+    for event in [first, second, second_ends, first_ends] {
+        assert_eq!(view.event(&event), None);
+    }
+    let line = "\n* read a.rs (2 lines) \u{b7} grep x (no matches) (1-2), ctrl+o\n";
+    assert_eq!(view.finish().as_deref(), Some(line));
+}
+
+#[test]
 fn what_failed_or_another_agent_read_stands_by_itself() {
     let mut view = View::new(Style { width: 80, ..Style::default() }).numbered();
     let [read, done] = call("kid", 1, "read", file());
