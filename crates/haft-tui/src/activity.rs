@@ -3,7 +3,7 @@
 //! **Invariant:** a fold over events; it knows no tool and writes nothing.
 
 use haft_render::clean;
-use haft_types::{Body, CallId, Event, Part};
+use haft_types::{AgentPath, Body, CallId, Event, Part};
 
 /// What goes on while no answer comes.
 const WAITING: &str = "waiting for the model";
@@ -13,10 +13,12 @@ const LONGEST: usize = 60;
 /// See the module.
 #[derive(Default)]
 pub struct Activity {
+    /// The agent whose it is; none for that of all, in which the main one has the turns.
+    agent: Option<AgentPath>,
     doing: Option<Doing>,
     /// Calls that run, with what each does.
     calls: Vec<(CallId, String)>,
-    /// Whether a turn of the main agent runs: a person's own command runs in none.
+    /// Whether a turn runs: a person's own command runs in none.
     in_turn: bool,
 }
 
@@ -28,9 +30,18 @@ struct Doing {
 }
 
 impl Activity {
+    /// What one agent does.
+    pub fn of(agent: AgentPath) -> Self {
+        Self { agent: Some(agent), ..Self::default() }
+    }
+
     /// Updates the status by an event.
     pub fn event(&mut self, event: &Event, now: u64) {
-        let is_main = event.agent.is_main();
+        let is_main = match &self.agent {
+            Some(agent) if event.agent != *agent => return,
+            Some(_) => true,
+            None => event.agent.is_main(),
+        };
         match &event.body {
             Body::User { .. } if is_main => {
                 (self.doing, self.in_turn) = (None, true);
@@ -54,7 +65,9 @@ impl Activity {
                 self.calls.retain(|(other, _)| other != call);
                 self.running(now);
             }
-            Body::TurnEnded { .. } if is_main => *self = Self::default(),
+            Body::TurnEnded { .. } if is_main => {
+                *self = Self { agent: self.agent.take(), ..Self::default() };
+            }
             _ => {}
         }
     }
@@ -81,8 +94,8 @@ impl Activity {
         self.doing.is_some()
     }
 
-    /// What is going on, in one line of at most so many columns that ends with what stops it; none if
-    /// nothing is.
+    /// What is going on, in one line of at most so many columns that ends with what stops it, if
+    /// anything does; none if nothing goes on.
     pub fn text(&self, now: u64, columns: usize, stops: &str) -> Option<String> {
         let doing = self.doing.as_ref()?;
         let left = doing.until.map(|until| until.saturating_sub(now));
@@ -92,7 +105,8 @@ impl Activity {
             let seconds = now.saturating_sub(doing.since) / 1_000;
             format!(" \u{b7} {seconds} s")
         };
-        let end = format!("{time} \u{b7} {stops} stops");
+        let stops = if stops.is_empty() { String::new() } else { format!(" \u{b7} {stops} stops") };
+        let end = time + &stops;
         let room = columns.saturating_sub(end.chars().count());
         Some(cut(&doing.what, room.min(LONGEST)) + &end)
     }

@@ -16,6 +16,8 @@ use crate::{
 const EDITED: u16 = 8;
 /// Rows of an answer's label that are shown.
 const LABELLED: usize = 8;
+/// Other agents that have a row each.
+const LANES: usize = 4;
 /// Messages that wait which are shown.
 const WAITING: usize = 3;
 /// What stands between two parts of the status row.
@@ -75,7 +77,8 @@ impl App {
             self.reading_row(width, &mut rows);
             let running = if thrift == Thrift::Ample { self.running.len() } else { 2 };
             self.running_rows(width, running, &mut rows);
-            self.activity_row(width, now, &mut rows);
+            let lanes = if thrift == Thrift::Ample { LANES } else { 1 };
+            self.activity_rows(width, now, lanes, &mut rows);
             let most = if thrift == Thrift::Ample { WAITING } else { 1 };
             self.queue_rows(width, most, &mut rows);
         }
@@ -98,7 +101,8 @@ impl App {
         RowBuilder::new(width, self.color)
     }
 
-    fn activity_row(&self, width: u16, now: u64, rows: &mut Vec<Row>) {
+    /// What the main agent does, and what each of the others.
+    fn activity_rows(&self, width: u16, now: u64, lanes: usize, rows: &mut Vec<Row>) {
         // While somebody is asked, nothing else goes on that is to be seen.
         if self.question().is_some() {
             return;
@@ -106,6 +110,20 @@ impl App {
         // Between two beats nothing changes.
         let at = now / self.beat() * self.beat();
         let now = if self.is_slow { at } else { now };
+        self.activity_row(width, now, rows);
+        for (agent, lane) in self.lanes.iter().take(lanes) {
+            let name = format!("  [{agent}] ");
+            let room = usize::from(width).saturating_sub(name.chars().count());
+            let row = self.row(width).with(Look::ACCENT, &name);
+            rows.push(row.with(Look::DIM, &lane.text(now, room, "").unwrap_or_default()).build());
+        }
+        if let Some(more) = self.lanes.len().checked_sub(lanes).filter(|more| *more > 0) {
+            let text = format!("  and {more} more");
+            rows.push(self.row(width).with(Look::DIM, &text).build());
+        }
+    }
+
+    fn activity_row(&self, width: u16, now: u64, rows: &mut Vec<Row>) {
         let Some(text) = self.activity.text(now, usize::from(width).saturating_sub(2), "esc")
         else {
             return;

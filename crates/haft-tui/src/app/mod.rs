@@ -14,7 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use haft_types::{Body, Choice, Event, Mode, Question, QuestionId, Queued, Reply};
+use haft_types::{AgentPath, Body, Choice, Event, Mode, Question, QuestionId, Queued, Reply};
 
 use self::keymap::Does;
 use crate::{
@@ -131,6 +131,8 @@ struct Dialog {
 pub struct App {
     editor: Editor,
     activity: Activity,
+    /// What other agents do.
+    lanes: BTreeMap<AgentPath, Activity>,
     facts: Facts,
     mode: Mode,
     edits: bool,
@@ -165,6 +167,7 @@ impl App {
         Self {
             editor: Editor::new(History::new(history)),
             activity: Activity::default(),
+            lanes: BTreeMap::new(),
             facts: Facts::default(),
             mode: Mode::default(),
             edits: false,
@@ -267,8 +270,12 @@ impl App {
 
     /// Takes an event; true where another question is to be written out now, see [`Self::put`].
     pub fn event(&mut self, event: &Event, now: u64) -> bool {
-        self.activity.event(event, now);
         let is_main = event.agent.is_main();
+        if is_main {
+            self.activity.event(event, now);
+        } else {
+            self.lane(event, now);
+        }
         match &event.body {
             Body::User { .. } if is_main => self.is_busy = true,
             Body::TurnEnded { .. } if is_main => self.is_busy = !self.queue.is_empty(),
@@ -286,6 +293,16 @@ impl App {
         false
     }
 
+    /// Takes an event of another agent.
+    fn lane(&mut self, event: &Event, now: u64) {
+        let agent = &event.agent;
+        let lane = self.lanes.entry(agent.clone()).or_insert_with(|| Activity::of(agent.clone()));
+        lane.event(event, now);
+        if !lane.is_shown() {
+            self.lanes.remove(agent);
+        }
+    }
+
     /// A question is answered; true where it was the open one and another follows.
     fn settled(&mut self, question: &QuestionId) -> bool {
         let is_first = self.question().is_some_and(|open| open.id == *question);
@@ -296,7 +313,8 @@ impl App {
     /// When the rows change by themselves, after this moment; none where nothing moves.
     pub fn wakes(&self, now: u64) -> Option<u64> {
         let every = self.beat();
-        let is_shown = self.activity.is_shown() && self.dialogs.is_empty();
+        let is_shown = self.activity.is_shown() || !self.lanes.is_empty();
+        let is_shown = is_shown && self.dialogs.is_empty();
         let beat = is_shown.then(|| (now / every + 1) * every);
         let armed = self.stirred + QUIET;
         let arms = (self.dialogs.front().is_some() && now < armed).then_some(armed);

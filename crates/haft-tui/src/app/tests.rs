@@ -267,3 +267,33 @@ fn answers_and_the_editor_are_seen_in_a_low_terminal() {
         }
     }
 }
+
+#[test]
+fn each_agent_has_a_row_while_it_does_something() {
+    let mut app = app();
+    let user = || Body::User { from: haft_types::From::Person, parts: Vec::new() };
+    app.event(&event(user()), 0);
+    let of =
+        |name: &str, body: Body| Event { agent: AgentPath::default().child(name), ..event(body) };
+    let started = |number| Body::CallStarted {
+        call: haft_types::CallId::nth(number),
+        tool: format!("tool{number}"),
+        input: None,
+        plan: None,
+    };
+    for (number, name) in ["ann", "bob", "cid", "dan", "eve"].into_iter().enumerate() {
+        app.event(&of(name, user()), 0);
+        app.event(&of(name, started(number as u64)), 0);
+    }
+    let rows = shown(&mut app, 2_000);
+    assert!(rows.iter().any(|row| row.contains("waiting for the model")), "{rows:?}");
+    assert!(rows.contains(&"  [ann] tool0 \u{b7} 2 s".to_owned()), "{rows:?}");
+    assert!(rows.contains(&"  and 1 more".to_owned()), "{rows:?}");
+    for name in ["ann", "bob", "cid"] {
+        let end = haft_types::TurnEnd::Interrupted;
+        app.event(&of(name, Body::TurnEnded { end, usage: haft_types::Usage::default() }), 3_000);
+    }
+    let rows = shown(&mut app, 3_000);
+    assert!(rows.contains(&"  [eve] tool4 \u{b7} 3 s".to_owned()), "{rows:?}");
+    assert!(!rows.concat().contains("ann") && !rows.concat().contains("  and"), "{rows:?}");
+}
