@@ -384,7 +384,9 @@ impl App {
     pub fn offer(&mut self, asked: &str, names: Vec<String>) {
         let Some(list) = &mut self.list else { return };
         if list.prefix.strip_prefix('@') == Some(asked) {
-            list.rows = names.into_iter().map(|name| (name, String::new())).collect();
+            // What cannot be typed cannot be named.
+            let names = names.into_iter().filter(|name| !name.contains(char::is_control));
+            list.rows = names.map(|name| (name, String::new())).collect();
             list.selected = 0;
         }
     }
@@ -397,8 +399,10 @@ impl App {
             // A command without its argument means something, too.
             return *text != before && (list.is_moved || !before.is_empty());
         }
-        let whole = text.split(' ').next().unwrap_or_default();
-        whole != list.prefix
+        match list.prefix.strip_prefix('@') {
+            Some(typed) => *text != typed,
+            None => text.split(' ').next() != Some(&list.prefix),
+        }
     }
 
     /// Whether what is completed is the argument of a command.
@@ -417,8 +421,9 @@ impl App {
         let Some((_, token)) = self.token() else { return Vec::new() };
         let insert = match list.prefix.starts_with('/') {
             true => format!("{} ", text.split(' ').next().unwrap_or_default()),
-            false if text.contains(' ') => format!("@\"{text}\" "),
             // What is in a folder can be named next.
+            false if is_blank(text) && text.ends_with('/') => format!("@\"{text}"),
+            false if is_blank(text) => format!("@\"{text}\" "),
             false if text.ends_with('/') => format!("@{text}"),
             false => format!("@{text} "),
         };
@@ -441,6 +446,11 @@ impl List {
     fn of(rows: Vec<(String, String)>, prefix: String) -> Option<Self> {
         (!rows.is_empty()).then_some(Self { rows, prefix, ..Self::default() })
     }
+}
+
+/// Whether a name has to stand in quotes.
+fn is_blank(name: &str) -> bool {
+    name.contains(char::is_whitespace)
 }
 
 /// A text before, at and behind a column of it.

@@ -398,6 +398,9 @@ impl App {
             KeyCode::Escape if is_armed && !typed => {
                 let no = no(dialog)?;
                 let mut effects = self.choose(&no, None);
+                // What stops the turn voids the question, too. A reply first would let the turn go on
+                // until it is stopped.
+                effects.retain(|effect| !matches!(effect, Effect::Reply(..)));
                 effects.push(Effect::Interrupt);
                 return Some(effects);
             }
@@ -436,7 +439,8 @@ impl App {
         dialog.options.clear();
         dialog.says_why = false;
         let id = dialog.question.id.clone();
-        let because = text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
+        let because = text.as_deref().map(|text| format!(": {}", text.replace('\n', "\n     ")));
+        let because = because.unwrap_or_default();
         let (label, _) = choice.label.split_once(" (kept in ").unwrap_or((&choice.label, ""));
         let told = format!("  {}  ({label}{because})", choice.key);
         let reply = Reply { text, ..Reply::pick(&choice.id) };

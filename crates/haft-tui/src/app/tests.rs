@@ -297,3 +297,31 @@ fn each_agent_has_a_row_while_it_does_something() {
     assert!(rows.contains(&"  [eve] tool4 \u{b7} 3 s".to_owned()), "{rows:?}");
     assert!(!rows.concat().contains("ann") && !rows.concat().contains("  and"), "{rows:?}");
 }
+
+#[test]
+fn a_file_that_is_typed_whole_is_sent_and_one_with_blanks_is_quoted() {
+    let mut app = app();
+    typed(&mut app, "see @a.txt", 0);
+    app.offer("a.txt", vec!["a.txt".into(), "a.txt.bak".into()]);
+    let text = "see @a.txt".to_owned();
+    assert_eq!(press(&mut app, "enter", 0), [Effect::Send { text, later: false }]);
+    typed(&mut app, "@d", 0);
+    app.offer("d", vec!["d\u{1b}x".into(), "d e/".into(), "d\u{a0}f".into()]);
+    assert!(!shown(&mut app, 0).concat().contains("d\u{241b}x"));
+    press(&mut app, "tab", 0);
+    assert_eq!(app.typed(), "@\"d e/");
+    typed(&mut app, "g", 0);
+    app.offer("d e/g", vec!["d e/g.txt".into()]);
+    press(&mut app, "tab", 0);
+    assert_eq!(app.typed(), "@\"d e/g.txt\" ");
+}
+
+#[test]
+fn escape_in_a_question_stops_the_turn() {
+    let mut app = app();
+    ask(&mut app, 0);
+    let effects = press(&mut app, "escape", 1_000);
+    assert!(effects.contains(&Effect::Interrupt), "{effects:?}");
+    // A reply would let the turn go on.
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Reply(..))), "{effects:?}");
+}

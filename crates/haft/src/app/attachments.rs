@@ -32,11 +32,13 @@ pub struct NamedPath {
 }
 
 /// The paths that a prompt names, each once, at most 20. A path is a word that begins with `@` and
-/// names what exists, as it stands or without the punctuation after it.
+/// names what exists, as it stands or without the punctuation after it; or what stands in double
+/// quotes behind an `@`, or behind an open quote to the end of the line.
 pub fn named(text: &str, place: &Place) -> Vec<NamedPath> {
     let mut all: Vec<NamedPath> = Vec::new();
-    for word in text.split_whitespace().filter_map(|word| word.strip_prefix('@')) {
-        if let Some(found) = found(word, place).filter(|found| !all.contains(found)) {
+    for (word, is_quoted) in words(text) {
+        let found = if is_quoted { exactly(word, place) } else { found(word, place) };
+        if let Some(found) = found.filter(|found| !all.contains(found)) {
             all.push(found);
         }
         if all.len() == MOST {
@@ -56,6 +58,42 @@ pub fn all_named(parts: &[Part], core: &Core) -> Vec<NamedPath> {
         })
         .collect();
     named(&texts.join("\n"), &core.dispatcher.place)
+}
+
+/// What stands behind each `@` that begins a word, and whether it is in quotes.
+fn words(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut rest = text;
+    let mut begins = true;
+    std::iter::from_fn(move || {
+        loop {
+            let sign = rest.chars().next()?;
+            let behind = &rest[sign.len_utf8()..];
+            let is_word = std::mem::replace(&mut begins, sign.is_whitespace()) && sign == '@';
+            rest = behind;
+            if !is_word {
+                continue;
+            }
+            let quoted = behind.strip_prefix('"');
+            let body = quoted.unwrap_or(behind);
+            let ends = |c: char| match quoted {
+                Some(_) => c == '"' || c == '\n',
+                None => c.is_whitespace(),
+            };
+            let (word, more) = body.split_at(body.find(ends).unwrap_or(body.len()));
+            // An odd quote that belongs to a sentence: the word may still be a path with it.
+            if quoted.is_some() && word.is_empty() {
+                continue;
+            }
+            rest = more.strip_prefix('"').filter(|_| quoted.is_some()).unwrap_or(more);
+            return Some((word, quoted.is_some()));
+        }
+    })
+}
+
+/// What a path in quotes names.
+fn exactly(path: &str, place: &Place) -> Option<NamedPath> {
+    let folder = is_folder(path, place)?;
+    Some(NamedPath { path: path.to_owned(), folder })
 }
 
 fn found(word: &str, place: &Place) -> Option<NamedPath> {
@@ -165,7 +203,7 @@ mod tests {
     fn only_what_exists_is_named() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("src")).unwrap();
-        for name in ["src/a.rs", "b.txt", "c(1).txt", "~x"] {
+        for name in ["src/a.rs", "b.txt", "c(1).txt", "~x", "d e.txt", "f\u{a0}g", "x\"y"] {
             std::fs::write(folder.path().join(name), "x").unwrap();
         }
         let at = HostPath::new(folder.path().to_str().unwrap().as_bytes(), Style::Posix).unwrap();
@@ -185,6 +223,11 @@ mod tests {
             ("@types/node @me @ @. @..", &[]),
             ("mail me@b.txt", &[]),
             ("@/", &["/ (folder)"]),
+            ("see @\"d e.txt\", and @b.txt", &["d e.txt", "b.txt"]),
+            ("@\"f\u{a0}g\" @\"src/\"", &["f\u{a0}g", "src/ (folder)"]),
+            ("@\"d e.txt", &["d e.txt"]),
+            ("@\"d e.txt\nand @\"b.txt\"", &["d e.txt", "b.txt"]),
+            ("@\" @\"\" @\"no such\" @x\"y a@\"b.txt\"", &["x\"y"]),
         ] {
             assert_eq!(names(text), wanted, "{text}");
         }

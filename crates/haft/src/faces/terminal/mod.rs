@@ -105,6 +105,8 @@ struct Interface {
     is_away: bool,
     /// What follows this session.
     next: Option<Next>,
+    /// What was typed behind the end of this session: it belongs to the next one.
+    rest: Vec<Input>,
     /// What was asked to follow and would stop jobs: it does when it is asked for again.
     unconfirmed: Option<Next>,
     start: Instant,
@@ -126,8 +128,8 @@ pub async fn run(
     extensions: &Extensions,
     mut typed: Option<UnboundedReceiver<Typed>>,
 ) -> Ending {
-    let mut start = start.clone();
-    while let Some(next) = Box::pin(talk(&start, extensions, &mut typed)).await? {
+    let (mut start, mut rest) = (start.clone(), Vec::new());
+    while let Some(next) = Box::pin(talk(&start, extensions, &mut typed, &mut rest)).await? {
         // What began the first one does not begin the next.
         (start.prompt, start.continue_last, start.resume) = (None, false, None);
         if let Next::Open(id) = next {
@@ -137,11 +139,13 @@ pub async fn run(
     Ok(())
 }
 
-/// Runs one conversation; gives what follows.
+/// Runs one conversation; gives what follows. `rest` is what was typed behind the end of the one
+/// before, and then of this one.
 async fn talk(
     start: &Start,
     extensions: &Extensions,
     typed: &mut Option<UnboundedReceiver<Typed>>,
+    rest: &mut Vec<Input>,
 ) -> Result<Option<Next>, Failure> {
     let problems = Problems::default();
     let opened = agent::open(start, true, extensions, &problems).await;
@@ -154,8 +158,10 @@ async fn talk(
     if let Some(prompt) = start.prompt.clone().filter(|prompt| prompt != "-") {
         talk.say(&prompt, When::Steer);
     }
+    talk.inputs(std::mem::take(rest))?;
     let typed = typed.get_or_insert_with(|| Keys::new(false).read());
     let ending = Box::pin(talk.run(&mut live.feed, typed)).await;
+    *rest = std::mem::take(&mut talk.rest);
     let spoke = talk.spoke || talk.core.resumed.is_some();
     let next = talk.next.take();
     drop(talk);
@@ -198,6 +204,7 @@ impl Interface {
             is_whole: false,
             is_away: false,
             next: None,
+            rest: Vec::new(),
             unconfirmed: None,
             start: Instant::now(),
             typed: Instant::now(),
@@ -265,7 +272,7 @@ impl Interface {
                 pause = pauses.next() => {
                     self.close_page();
                     if pause == Pause::GoesOn { self.modes.on() }
-                    self.redraw();
+                    self.come_back();
                 }
                 _ = sizes.recv() => self.redraw(),
                 event = feed.next() => match event {
@@ -355,6 +362,12 @@ impl Interface {
         self.screen.resize(size);
     }
 
+    /// The screen was another's: what was typed there answers nothing here.
+    fn come_back(&mut self) {
+        self.redraw();
+        self.put_again();
+    }
+
     fn bytes(&mut self, bytes: &[u8]) -> Ending {
         let mut inputs = Vec::new();
         self.parser.feed(bytes, &mut inputs);
@@ -363,6 +376,10 @@ impl Interface {
 
     fn inputs(&mut self, inputs: Vec<Input>) -> Ending {
         for input in inputs {
+            if self.ended {
+                self.rest.push(input);
+                continue;
+            }
             match input {
                 Input::Answer(Answer::Name(name)) => {
                     self.has_name = true;
@@ -413,7 +430,7 @@ impl Interface {
             Effect::Suspend => {
                 self.clear()?;
                 self.modes.suspend();
-                self.redraw();
+                self.come_back();
             }
             Effect::Withdraw => self.withdraw(),
             Effect::Transcript => self.read_transcript(),
@@ -440,8 +457,7 @@ impl Interface {
     fn close_page(&mut self) {
         if self.page.take().is_some() {
             self.modes.alternate(false);
-            self.redraw();
-            self.put_again();
+            self.come_back();
         }
     }
 
@@ -472,7 +488,7 @@ impl Interface {
             files::edited(text)
         };
         self.modes.on();
-        self.redraw();
+        self.come_back();
         match edited {
             Ok(text) => self.app.edited(text),
             Err(error) => self.tell(&format!("! {error}")),

@@ -42,7 +42,10 @@ impl View {
         self.transcript = transcript;
         let ends = !text.is_empty() || matches!(event.body, Body::TurnEnded { .. });
         if ends && !goes_on {
+            // It stands before what was just written, which may be a head with more to come.
+            let begun = matches!(event.body, Body::CallStarted { .. }).then(|| self.last.take());
             text.insert_str(0, &self.close_group());
+            self.last = begun.flatten().or_else(|| self.last.take());
         }
         (!text.is_empty()).then_some(text)
     }

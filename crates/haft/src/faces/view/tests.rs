@@ -165,6 +165,21 @@ fn reads_in_a_row_are_one_line_behind_what_still_runs() {
 }
 
 #[test]
+fn a_head_behind_reads_is_written_once() {
+    let mut view = View::new(Style { width: 80, ..Style::default() }).numbered();
+    let output = "built\n".into();
+    let shape = Shape::Terminal { command: "make".into(), output, exit: Some(0), note: None };
+    let [read, read_ends] = call("", 1, "read", file());
+    let [begins, ends] = call("", 2, "bash", shape);
+    let mut all = String::new();
+    for event in [read, read_ends, begins, ends] {
+        all.push_str(&view.event(&event).unwrap_or_default());
+    }
+    let wanted = "\n* read a.rs (2 lines) (1), ctrl+o\n\n* bash make\n  built\n";
+    assert_eq!(all, wanted);
+}
+
+#[test]
 fn reads_that_ended_in_another_order_stand_in_that_of_their_numbers() {
     let mut view = View::new(Style { width: 80, ..Style::default() }).numbered();
     let [first, first_ends] = call("", 1, "read", file());

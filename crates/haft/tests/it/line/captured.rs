@@ -129,9 +129,10 @@ fn nothing_hostile_reaches_the_terminal_interface_on_any_way() {
     }
     tmux.sees("The end.");
     tmux.sees("a message;");
+    world.file("pwn-plain.txt", "");
     tmux.types("@pwn");
-    // In the editor, and in the list of what fits.
-    assert!(until(crate::world::PATIENCE, || tmux.screen().contains("\n  new-ev")));
+    // In the editor, and in the list of what fits: there what cannot be typed is left out.
+    tmux.sees("\n  pwn-plain.txt");
     tmux.key("C-u");
     tmux.sees("a message;");
     for line in ["/diff", "/rewind", "/permissions", &format!("/{HOSTILE}")] {

@@ -369,3 +369,29 @@ fn what_is_asked_is_shown_whole_whatever_it_holds() {
     tmux.key("C-d");
     tmux.sees("ended with 0");
 }
+
+/// What is typed at the shell, before the question is seen again, is no answer.
+#[test]
+fn keys_for_the_shell_answer_no_question() {
+    let world = World::new();
+    let call = json!({"name": "bash", "input": {"command": "touch made"}});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "It is over."})]);
+    let tmux = Tmux::start(&world);
+    let haft = env!("CARGO_BIN_EXE_haft");
+    // Alone in its line, so that the shell can stop it.
+    tmux.line(&format!("'{haft}' --model '{model}'"));
+    tmux.sees("a message;");
+    tmux.line("make it");
+    tmux.sees("press a key");
+    tmux.key("C-z");
+    tmux.sees("Stopped");
+    tmux.types("fg\ry");
+    tmux.sees("enter: no, with what is typed as the reason");
+    assert!(!world.work().join("made").exists());
+    tmux.key("Escape");
+    tmux.sees("interrupted");
+    assert!(!world.work().join("made").exists());
+    tmux.key("C-u");
+    tmux.key("C-d");
+    tmux.sees("haft -r");
+}
