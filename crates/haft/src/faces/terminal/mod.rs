@@ -348,10 +348,12 @@ impl Interface {
         if !out.is_empty() {
             draw(&out)?;
         }
-        if std::mem::take(&mut self.is_put) {
-            // Writing may have taken long, and the question stands only now.
+        if self.is_put {
+            // Writing may have taken long, and the question stands only now. What waits to be read
+            // was pressed before.
             let now = self.now();
             self.app.wait_for_quiet(now);
+            self.is_put = !Keys::is_read();
         }
         Ok(())
     }
@@ -406,6 +408,9 @@ impl Interface {
                     }
                 }
                 input => {
+                    if self.is_put {
+                        self.put_again();
+                    }
                     // A key counts from when it was pressed, however late it is looked at.
                     for effect in self.app.input(input, self.at(self.typed)) {
                         self.effect(effect)?;

@@ -11,7 +11,8 @@ use crate::{
 /// A terminal with haft in it, which is ready; lines of a shell stand above.
 fn talk(world: &World, model: &str, flags: &str) -> Tmux {
     let tmux = Tmux::start(world);
-    tmux.line("for i in 1 2 3 4 5; do echo marker $i; done");
+    // Behind an empty line, lest a prompt stands before the first.
+    tmux.line("echo; for i in 1 2 3 4 5; do echo marker $i; done");
     tmux.sees("marker 5");
     tmux.haft(&format!("{flags} --model '{model}'"));
     tmux.sees("a message;");
