@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::shapes::at;
 
-fn question(text: &str, command: Option<&str>, preview: Option<Detail>) -> Question {
+/// A question with this text, command and preview.
+pub(crate) fn question(text: &str, command: Option<&str>, preview: Option<Detail>) -> Question {
     let choice = |id: &str, key, label: &str| Choice { id: id.into(), key, label: label.into() };
     Question {
         id: QuestionId::nth(7),

@@ -2,11 +2,13 @@
 
 use haft_render::{Extent, Markdown, Renderer as _, Room, Terminal};
 use haft_types::{
-    AgentPath, Choice, Detail, DiffLine, Hash, Hunk, LineMark, Outcome, Question, QuestionId,
-    QuestionKind, Reply, Shape, Status, ToolSpec,
+    Choice, Detail, DiffLine, Hash, Hunk, LineMark, Outcome, Question, Shape, Status, ToolSpec,
 };
 
-use crate::shapes::{self, all, at, cut};
+use crate::{
+    questions::question,
+    shapes::{self, all, at, cut},
+};
 
 fn sections(show: impl Fn(&Detail) -> String) -> String {
     let one = |(name, detail): (&str, Detail)| format!("=== {name}\n{}\n", show(&detail));
@@ -48,27 +50,6 @@ fn terminal_text_at_80_columns_with_colour() {
     insta::assert_snapshot!(sections(|detail| terminal
         .detail(detail, room(80, None))
         .replace('\u{1b}', "ESC")));
-}
-
-/// A question with this text, command and preview.
-fn question(text: &str, command: Option<&str>, preview: Option<Detail>) -> Question {
-    let choice = |id: &str, key, label: &str| Choice { id: id.into(), key, label: label.into() };
-    Question {
-        id: QuestionId::nth(1),
-        call: None,
-        agent: AgentPath::default(),
-        kind: QuestionKind::Permission,
-        text: text.to_owned(),
-        command: command.map(str::to_owned),
-        preview,
-        options: vec![
-            choice("allow", 'y', "yes, this once"),
-            choice("always", 'a', "yes, and always allow Bash(cargo test:*)"),
-            choice("deny", 'n', "no"),
-        ],
-        form: None,
-        if_nobody: Reply::pick("deny"),
-    }
 }
 
 /// Questions over each shape, and over commands; the answers stand below.
