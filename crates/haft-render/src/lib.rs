@@ -20,6 +20,7 @@ mod highlight;
 #[path = "no_highlight.rs"]
 mod highlight;
 mod line;
+mod link;
 mod listing;
 mod looked;
 mod markdown;
@@ -35,6 +36,8 @@ pub use self::{
     clean::{Sanitiser, clean, colours_only, exact, is_hidden, is_unseen, json},
     events::{call_text, outcome_text},
     line::Theme,
+    link::link,
+    listing::todo_count,
     looked::Looked,
     markdown::Markdown,
     prose::Prose,

@@ -6,7 +6,10 @@
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr;
 
-use crate::clean::{format_code, is_hidden, is_unseen, push_sign};
+use crate::{
+    clean::{format_code, is_hidden, is_unseen, push_sign},
+    link,
+};
 
 /// Columns from one tab stop to the next.
 const TAB: usize = 4;
@@ -153,6 +156,8 @@ pub(crate) struct Line {
     breaks: bool,
     /// Which characters are shown by their signs.
     hidden: fn(char) -> bool,
+    /// The sequence of a link, and how many of the first pieces are in it.
+    link: Option<(String, usize)>,
 }
 
 impl Line {
@@ -161,7 +166,8 @@ impl Line {
         let width = if width == 0 { usize::MAX } else { usize::from(width) };
         let (pieces, before_mark) = (Vec::new(), (0, 0, 0));
         let (used, full, origin, breaks) = (0, false, 0, false);
-        Self { pieces, used, width, before_mark, full, origin, breaks, hidden: is_hidden }
+        let (hidden, link): (fn(char) -> bool, _) = (is_hidden, None);
+        Self { pieces, used, width, before_mark, full, origin, breaks, hidden, link }
     }
 
     /// Adds text of any origin; what does not fit is cut with a mark.
@@ -175,6 +181,13 @@ impl Line {
     #[must_use]
     pub(crate) fn tabs_from_here(mut self) -> Self {
         self.origin = self.used;
+        self
+    }
+
+    /// Makes what stands there so far a link, where there is one.
+    #[must_use]
+    pub(crate) fn linked(mut self, link: Option<&str>) -> Self {
+        self.link = link.map(|link| (link.to_owned(), self.pieces.len()));
         self
     }
 
@@ -267,7 +280,15 @@ impl Line {
     }
 
     fn write(&self, theme: Option<Theme>, to: &mut String) {
-        for (style, text) in &self.pieces {
+        let link = self.link.as_ref().filter(|_| theme.is_some() && !self.pieces.is_empty());
+        let last = link.map(|(_, pieces)| (*pieces).min(self.pieces.len()));
+        if let Some((begin, _)) = link {
+            to.push_str(begin);
+        }
+        for (index, (style, text)) in self.pieces.iter().enumerate() {
+            if last == Some(index) {
+                to.push_str(link::END);
+            }
             match theme.map_or("", |theme| style.code(theme)) {
                 code if !code.is_empty() => {
                     to.push_str("\u{1b}[");
@@ -278,6 +299,9 @@ impl Line {
                 }
                 _ => to.push_str(text),
             }
+        }
+        if last == Some(self.pieces.len()) {
+            to.push_str(link::END);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use haft_types::{Cell, Entry, EntryKind, FileMatches, Node};
+use haft_types::{Cell, Entry, EntryKind, FileMatches, Node, TodoItem, TodoState};
 
 use crate::{
     line::{Line, Page, Style, lines, width},
@@ -63,7 +63,13 @@ fn facts(line: Line, entry: &Entry) -> Line {
     line.with(Style::Dim, &facts)
 }
 
-pub(crate) fn matches(root: &str, files: &[FileMatches], page: &mut Page) {
+/// `leads` gives the link to a file of them.
+pub(crate) fn matches(
+    root: &str,
+    files: &[FileMatches],
+    leads: impl Fn(&str) -> Option<String>,
+    page: &mut Page,
+) {
     if root != "." {
         page.line(|line| line.with(Style::Path, root));
     }
@@ -71,8 +77,10 @@ pub(crate) fn matches(root: &str, files: &[FileMatches], page: &mut Page) {
         page.line(|line| line.with(Style::Dim, "(no matches)"));
     }
     for file in files {
+        // What is folded away needs none.
+        let target = if page.left() > 0 { leads(&file.path) } else { None };
         page.line(|line| {
-            let line = line.with(Style::Path, &file.path);
+            let line = line.with(Style::Path, &file.path).linked(target.as_deref());
             match file.count {
                 0 => line,
                 number => {
@@ -92,6 +100,7 @@ pub(crate) fn matches(root: &str, files: &[FileMatches], page: &mut Page) {
                 let mark = if found.spans.is_empty() { "-" } else { ":" };
                 let mut line = line
                     .with(Style::Dim, &format!("  {:>gutter$}{mark} ", found.number))
+                    .linked(target.as_deref())
                     .tabs_from_here();
                 let spans = found.spans.iter().map(|(start, end)| (*start as usize, *end as usize));
                 spanned(&mut line, &found.text, spans, Style::Plain, Style::Match);
@@ -99,6 +108,27 @@ pub(crate) fn matches(root: &str, files: &[FileMatches], page: &mut Page) {
             });
         }
     }
+}
+
+pub(crate) fn todo(items: &[TodoItem], page: &mut Page) {
+    page.line(|line| line.with(Style::Dim, &todo_count(items)));
+    for TodoItem { text, state } in items {
+        page.line(|line| {
+            let (mark, style) = match state {
+                TodoState::Pending => ("[ ] ", Style::Plain),
+                TodoState::InProgress => ("[>] ", Style::Bold),
+                TodoState::Completed => ("[x] ", Style::Dim),
+            };
+            // One thing is one line, however it is written.
+            lines(text).fold(line.with(style, mark), |line, part| line.with(style, part))
+        });
+    }
+}
+
+/// How many of the things are done, in words.
+pub fn todo_count(items: &[TodoItem]) -> String {
+    let done = items.iter().filter(|item| item.state == TodoState::Completed).count();
+    format!("{done} of {} done", items.len())
 }
 
 pub(crate) fn tree(nodes: &[Node], page: &mut Page) {

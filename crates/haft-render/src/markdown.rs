@@ -5,14 +5,17 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use haft_types::{Cell, Detail, EntryKind, FileMatches, HostPath, Hunk, LineMark, Node, Shape};
+use haft_types::{
+    Cell, Detail, EntryKind, FileMatches, HostPath, Hunk, LineMark, Node, Shape, TodoItem,
+    TodoState,
+};
 
 use crate::{
     Renderer, Room, Sanitiser,
     changes::{changed_words, made_visible},
     clean,
     line::lines,
-    listing::{cell_text, walk},
+    listing::{cell_text, todo_count, walk},
     terminal::{cut_note, image_text},
     units::{bytes, count},
 };
@@ -81,6 +84,7 @@ impl Markdown {
             }
             Shape::Tree { nodes } => tree(out, nodes, room),
             Shape::Table { columns, rows } => table(out, columns, rows, room),
+            Shape::Todo { items } => todo(out, items),
             Shape::Progress { text, done, total } => progress(out, text, *done, *total),
             Shape::Many { details } if depth >= DEEPEST => {
                 let _ = writeln!(out, "{} (nested too deep to be shown)", details.len());
@@ -336,6 +340,19 @@ fn table(out: &mut String, columns: &[String], rows: &[Vec<Cell>], room: Room) {
     let hidden = rows.len().saturating_sub(limit) as u64;
     if hidden > 0 {
         let _ = writeln!(out, "\n\u{2026} {}", count(hidden, "more row", "more rows"));
+    }
+}
+
+fn todo(out: &mut String, items: &[TodoItem]) {
+    let _ = writeln!(out, "{}\n", todo_count(items));
+    for TodoItem { text, state } in items {
+        let (mark, end) = match state {
+            TodoState::Pending => (" ", ""),
+            TodoState::InProgress => (" ", " (in progress)"),
+            TodoState::Completed => ("x", ""),
+        };
+        let text = lines(text).collect::<Vec<_>>().join(" ");
+        let _ = writeln!(out, "- [{mark}] {}{end}", escape(&text));
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     changes::{changed_words, made_visible},
     highlight::Highlighter,
     line::{Line, Page, Style, Theme, lines, split, width},
-    listing, outcome_text,
+    link, listing, outcome_text,
     units::{bytes, count, duration},
 };
 
@@ -34,6 +34,8 @@ pub struct Terminal {
     pub plain_code: bool,
     /// Paths inside this folder are shown relative to it.
     pub root: Option<HostPath>,
+    /// The name of the machine whose files become links; none for no links. It takes colours.
+    pub links: Option<String>,
     /// What a fold line says behind the number of lines, on how to see the rest; empty for nothing.
     pub hint: Cow<'static, str>,
     /// Whether of a program's output the end is shown rather than the start, as of one that runs.
@@ -140,7 +142,10 @@ impl Terminal {
             Shape::Entries { root, entries } => {
                 listing::entries(&self.shown(root), entries, page);
             }
-            Shape::Matches { root, files } => listing::matches(&self.shown(root), files, page),
+            Shape::Matches { root, files } => {
+                let link = |path: &str| link::to(self.links.as_deref()?, root, path);
+                listing::matches(&self.shown(root), files, link, page);
+            }
             Shape::Terminal { command, output, exit, note } => {
                 let end = detail.cut.as_ref().and_then(|cut| cut.end);
                 self.output(command, (output, end), room, page);
@@ -161,6 +166,7 @@ impl Terminal {
             }
             Shape::Tree { nodes } => listing::tree(nodes, page),
             Shape::Table { columns, rows } => listing::table(columns, rows, page),
+            Shape::Todo { items } => listing::todo(items, page),
             Shape::Progress { text, done, total } => progress(text, *done, *total, page),
             Shape::Many { details } => self.many(details, room, page, depth),
             Shape::Json { value } => json(value, page),

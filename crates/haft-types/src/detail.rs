@@ -153,6 +153,11 @@ pub enum Shape {
         /// The rows, each as long as `columns`.
         rows: Vec<Vec<Cell>>,
     },
+    /// Things to do, in their order; replaces the list that was shown before.
+    Todo {
+        /// The things.
+        items: Vec<TodoItem>,
+    },
     /// Progress of some work; replaces what was shown before.
     Progress {
         /// What is being done.
@@ -172,6 +177,29 @@ pub enum Shape {
         /// The value.
         value: Value,
     },
+}
+
+/// A thing to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TodoItem {
+    /// What is to be done.
+    pub text: String,
+    /// How far it is.
+    #[serde(default)]
+    pub state: TodoState,
+}
+
+/// How far a thing to do is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoState {
+    /// Not begun.
+    #[default]
+    Pending,
+    /// Begun.
+    InProgress,
+    /// Done.
+    Completed,
 }
 
 /// How many lines a change adds and removes.

@@ -29,7 +29,7 @@ pub use crate::{
     choices::{Effort, Mode, UnknownEffort, UnknownMode},
     detail::{
         Cell, Cut, CutBy, CutEnd, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk,
-        LineCounts, LineMark, MatchLine, Node, Shape,
+        LineCounts, LineMark, MatchLine, Node, Shape, TodoItem, TodoState,
     },
     effect::{Access, Effect, Follow, Place, Plan, Target},
     event::{

@@ -73,7 +73,9 @@ impl Prose {
             let of_language = || Highlighter::of_language(language);
             self.highlighter = page.highlights().then(of_language).flatten();
             if !language.is_empty() {
-                self.wrap(&[(Style::Dim, language.to_owned())], ("  ", "  "), page);
+                // It stands over its code, also in a list.
+                let indent = " ".repeat((text.len() - trimmed.len()).min(40) + 2);
+                self.wrap(&[(Style::Dim, language.to_owned())], (&indent, &indent), page);
             }
             return;
         }

@@ -36,6 +36,7 @@ fn blocks_are_drawn() {
         ("> quoted\n>", "\u{2502} quoted\n\u{2502}\n"),
         ("a\n\nb\n", "a\n\nb\n"),
         ("```rust\nlet a = 1; // **no**\n\n```\nend", "  rust\n  let a = 1; // **no**\n\nend\n"),
+        ("- a\n  ```sh\n  ls\n  ```", "\u{2022} a\n    sh\n    ls\n"),
         ("~~~\n```\n~~~", "  ```\n"),
         ("~~~ a `b` c\nx", "  a `b` c\n  x\n"),
         ("```\nnot closed", "  not closed\n"),

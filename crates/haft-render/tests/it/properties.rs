@@ -86,6 +86,14 @@ fn simple() -> impl Strategy<Value = Shape> {
         texts().prop_map(|text| Shape::Markdown { text }),
         (texts(), any::<Option<u64>>(), any::<Option<u64>>())
             .prop_map(|(text, done, total)| Shape::Progress { text, done, total }),
+        prop::collection::vec((texts(), 0..3_usize), 0..4).prop_map(|items| {
+            use haft_types::TodoState::{Completed, InProgress, Pending};
+            let item = |(text, at): (String, usize)| haft_types::TodoItem {
+                text,
+                state: [Pending, InProgress, Completed][at],
+            };
+            Shape::Todo { items: items.into_iter().map(item).collect() }
+        }),
         texts().prop_map(|text| Shape::Json { value: serde_json::json!({ text: 1 }) }),
     ]
 }

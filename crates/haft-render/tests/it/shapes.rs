@@ -2,7 +2,7 @@
 
 use haft_types::{
     Blob, Cell, Cut, CutBy, Detail, DiffLine, Entry, EntryKind, FileMatches, Hash, HostPath, Hunk,
-    LineMark, MatchLine, Node, Shape, Style,
+    LineMark, MatchLine, Node, Shape, Style, TodoItem, TodoState,
 };
 use serde_json::json;
 
@@ -143,6 +143,17 @@ fn tree() -> Shape {
     }
 }
 
+fn todo() -> Shape {
+    let item = |text: &str, state| TodoItem { text: text.to_owned(), state };
+    Shape::Todo {
+        items: vec![
+            item("Read the parser and its tests", TodoState::Completed),
+            item("Make the parser take an empty list without a panic", TodoState::InProgress),
+            item("Add a test", TodoState::Pending),
+        ],
+    }
+}
+
 fn image() -> Shape {
     let blob = Blob { hash: Hash::of(b""), len: 12_595, mime: "image/png".to_owned() };
     Shape::Image { blob, size: Some((640, 480)), path: Some(at("/w/a_b.png")) }
@@ -167,6 +178,7 @@ pub fn all() -> Vec<(&'static str, Detail)> {
             "progress",
             Shape::Progress { text: "Indexing".to_owned(), done: Some(42), total: Some(100) },
         ),
+        ("todo", todo()),
         ("many", Shape::Many { details: vec![image().into(), tree().into()] }),
         ("json", Shape::Json { value: json!({ "a": [1, null], "b": "x\u{1b}y" }) }),
     ];

@@ -1,6 +1,6 @@
 //! What every shape looks like, pinned.
 
-use haft_render::{Extent, Markdown, Renderer as _, Room, Terminal};
+use haft_render::{Extent, Markdown, Renderer as _, Room, Terminal, Theme};
 use haft_types::{
     Choice, Detail, DiffLine, Hash, Hunk, LineMark, Outcome, Question, Shape, Status, ToolSpec,
 };
@@ -52,8 +52,33 @@ fn terminal_text_at_80_columns_with_colour() {
         .replace('\u{1b}', "ESC")));
 }
 
+/// At each of these widths, in the colours of a theme.
+fn at_each_width(theme: Theme, show: impl Fn(&Terminal, u16) -> String) -> String {
+    let terminal = Terminal { color: true, theme, ..plain() };
+    let shown = [40, 80, 160].map(|width| {
+        format!("##### {width} columns\n{}", show(&terminal, width).replace('\u{1b}', "ESC"))
+    });
+    shown.concat()
+}
+
+#[test]
+fn in_the_dark_and_in_the_light() {
+    for (name, theme) in [("dark", Theme::Dark), ("light", Theme::Light)] {
+        let shapes = at_each_width(theme, |terminal, width| {
+            sections(|detail| terminal.detail(detail, room(width, None)))
+        });
+        insta::assert_snapshot!(format!("shapes_{name}"), shapes);
+        let questions = at_each_width(theme, |terminal, width| questions_of(terminal, width));
+        insta::assert_snapshot!(format!("questions_{name}"), questions);
+    }
+}
+
 /// Questions over each shape, and over commands; the answers stand below.
 fn questions(width: u16, color: bool) -> String {
+    questions_of(&Terminal { color, ..plain() }, width)
+}
+
+fn questions_of(terminal: &Terminal, width: u16) -> String {
     let reason = "Editing src/a.rs\nNo rule allows this: it changes the file \u{1b}src/a.rs.";
     let mut all = vec![
         ("a word", question("Reading a", None, None)),
@@ -67,7 +92,6 @@ fn questions(width: u16, color: bool) -> String {
             .into_iter()
             .map(|(name, detail)| (name, question(reason, None, Some(detail)))),
     );
-    let terminal = Terminal { color, ..plain() };
     let shown = |(name, question): (&str, Question)| {
         let view = terminal.question(&question, Extent::SCREEN, width, "s1");
         let answer = |choice: &Choice| format!("[{}] {}\n", choice.key, choice.label);

@@ -189,6 +189,7 @@ impl Hider<'_> {
                 self.texts([command, output].into_iter().chain(note));
             }
             Shape::Markdown { text } | Shape::Progress { text, .. } => self.text(text),
+            Shape::Todo { items } => self.texts(items.iter_mut().map(|item| &mut item.text)),
             Shape::Image { path, .. } => path.iter_mut().for_each(|path| self.path(path)),
             Shape::Tree { nodes } => nodes.iter_mut().for_each(|node| self.node(node)),
             Shape::Table { columns, rows } => {

@@ -108,6 +108,7 @@ fn drop_last(shape: &mut Shape, room: usize) {
         Shape::Matches { files, .. } => fitting(files, room),
         Shape::Tree { nodes } => fitting(nodes, room),
         Shape::Table { rows, .. } => fitting(rows, room),
+        Shape::Todo { items } => fitting(items, room),
         _ => {}
     }
 }
@@ -126,6 +127,7 @@ fn measure(shape: &Shape) -> (u64, CutBy) {
         }
         Shape::Tree { nodes } => (nodes.len(), CutBy::Items),
         Shape::Table { rows, .. } => (rows.len(), CutBy::Items),
+        Shape::Todo { items } => (items.len(), CutBy::Items),
         Shape::Many { details } => (details.len(), CutBy::Items),
         Shape::File { text, .. }
         | Shape::Markdown { text }
