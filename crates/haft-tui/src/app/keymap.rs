@@ -28,8 +28,14 @@ pub enum Does {
     EditOutside,
     /// Takes the selected completion.
     Complete,
-    /// Opens the pasted text at the cursor; where there is none, the transcript.
+    /// Opens the pasted text at the cursor, or what is left out of what goes on, or the transcript.
     Open,
+    /// Goes to the end of the line; where nothing is typed, it opens what is left out.
+    LineEnd,
+    /// Puts aside what is typed, or brings it back.
+    Stash,
+    /// Begins this command, whose values are listed, where nothing is typed.
+    Begin(&'static str),
     /// Edits the text.
     Edit(fn() -> Edit),
 }
@@ -69,11 +75,21 @@ pub const KEYS: &[Binding] = &[
     bind("ctrl+z", Does::Suspend, "suspend"),
     bind("shift+tab", Does::NextMode, "the next mode"),
     bind("tab", Does::Complete, "take the selected completion"),
-    bind("ctrl+o", Does::Open, "open the pasted text at the cursor, or else the transcript"),
+    bind(
+        "ctrl+o",
+        Does::Open,
+        "open the pasted text at the cursor, more of what runs, or else the transcript",
+    ),
     bind("ctrl+g", Does::EditOutside, "write in $VISUAL or $EDITOR"),
     bind("ctrl+l", Does::Redraw, "draw what is live anew"),
     edit("ctrl+r", || Edit::SearchOlder, "search in what was typed before"),
-    edit("ctrl+s", || Edit::SearchNewer, "while searching, the next newer match"),
+    bind(
+        "ctrl+s",
+        Does::Stash,
+        "put aside what is typed, or bring it back; while searching, the next newer match",
+    ),
+    bind("alt+p", Does::Begin("model"), "pick a model, at an empty prompt"),
+    bind("alt+t", Does::Begin("effort"), "pick how much the model thinks, at an empty prompt"),
     edit("up", || Edit::Up, "a row up, then what waits, then what was typed before"),
     edit("down", || Edit::Down, "a row down, then what was typed after"),
     edit("ctrl+p", || Edit::Up, ""),
@@ -91,7 +107,7 @@ pub const KEYS: &[Binding] = &[
     edit("home", || Edit::LineStart, ""),
     edit("end", || Edit::LineEnd, ""),
     edit("ctrl+a", || Edit::LineStart, "to the start of the line"),
-    edit("ctrl+e", || Edit::LineEnd, "to the end of the line"),
+    bind("ctrl+e", Does::LineEnd, "to the end of the line; at an empty prompt as ctrl+o"),
     edit("ctrl+home", || Edit::Start, ""),
     edit("ctrl+end", || Edit::End, ""),
     edit("pageup", || Edit::PageUp, ""),

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use haft_render::exact;
-use haft_types::Part;
+use haft_render::{clean, exact, todo_count};
+use haft_types::{Part, TodoState};
 
-use super::{App, BEAT, Effect, LISTED, List, Look, RowBuilder};
+use super::{App, BEAT, Dialog, Effect, LISTED, List, Look, RowBuilder, form};
 use crate::{
     editor::{Edit, PieceKind, Token},
     pager::wrap::wrapped,
@@ -14,10 +14,18 @@ use crate::{
 
 /// Rows of the editor that are shown at most.
 const EDITED: u16 = 8;
+/// Lines of what is open in a list.
+const PANEL: usize = 10;
 /// Rows of an answer's label that are shown.
 const LABELLED: usize = 8;
 /// Other agents that have a row each.
 const LANES: usize = 4;
+/// Lines of what runs that are shown before it is opened.
+const RUNNING: usize = 6;
+/// Rows that are left for all else while it is open.
+const OPENED: usize = 8;
+/// Things to do that are shown.
+const TODO: usize = 4;
 /// Messages that wait which are shown.
 const WAITING: usize = 3;
 /// What stands between two parts of the status row.
@@ -74,15 +82,31 @@ impl App {
             rows.push(Row::default());
         }
         if thrift < Thrift::Tight {
-            self.reading_row(width, &mut rows);
-            let running = if thrift == Thrift::Ample { self.running.len() } else { 2 };
-            self.running_rows(width, running, &mut rows);
+            let room = usize::from(height / 2).saturating_sub(OPENED);
+            let most = match thrift {
+                Thrift::Ample if self.is_opened => room.max(RUNNING),
+                Thrift::Ample => RUNNING,
+                _ => 2,
+            };
+            self.is_cut = false;
+            self.reading_row(width, most, &mut rows);
+            self.running_rows(width, most, &mut rows);
+            self.is_opened &= !(self.reading.is_empty() && self.running.is_empty());
+            self.todo_rows(thrift, width, &mut rows);
             let lanes = if thrift == Thrift::Ample { LANES } else { 1 };
             self.activity_rows(width, now, lanes, &mut rows);
             let most = if thrift == Thrift::Ample { WAITING } else { 1 };
             self.queue_rows(width, most, &mut rows);
         }
         self.dialog_rows(thrift, width, now, &mut rows);
+        let (things, lines) = match thrift {
+            Thrift::Ample => {
+                (LISTED, usize::from(height / 2).saturating_sub(OPENED).clamp(2, PANEL))
+            }
+            Thrift::Close => (LISTED / 2, 2),
+            Thrift::Tight | Thrift::Bare => (1, 0),
+        };
+        self.panel_rows(width, things, lines, &mut rows);
         let edited = if thrift < Thrift::Tight { EDITED.min(height / 3).max(1) } else { 1 };
         self.editor_rows(width, edited, &mut rows);
         let listed = match thrift {
@@ -97,7 +121,7 @@ impl App {
         rows
     }
 
-    fn row(&self, width: u16) -> RowBuilder {
+    pub(super) fn row(&self, width: u16) -> RowBuilder {
         RowBuilder::new(width, self.color)
     }
 
@@ -136,19 +160,57 @@ impl App {
     }
 
     /// What is read and searched in a row, while it grows.
-    fn reading_row(&self, width: u16, rows: &mut Vec<Row>) {
-        if !self.reading.is_empty() {
+    fn reading_row(&mut self, width: u16, most: usize, rows: &mut Vec<Row>) {
+        if self.reading.is_empty() {
+            return;
+        }
+        let most = if self.is_opened { most } else { 1 };
+        let parts = wrapped(&clean(&self.reading), width.saturating_sub(2), most + 1);
+        self.is_cut |= parts.len() > most;
+        if !self.is_opened {
             let row = self.row(width).with(Look::DIM, "* ");
-            rows.push(row.with(Look::PLAIN, &self.reading).build());
+            return rows.push(row.with(Look::PLAIN, &self.reading).build());
+        }
+        for (index, part) in parts.into_iter().take(most).enumerate() {
+            let row = self.row(width).with(Look::DIM, if index == 0 { "* " } else { "  " });
+            rows.push(row.with(Look::PLAIN, &part.text).build());
         }
     }
 
     /// The newest lines of what runs.
-    fn running_rows(&self, width: u16, most: usize, rows: &mut Vec<Row>) {
+    fn running_rows(&mut self, width: u16, most: usize, rows: &mut Vec<Row>) {
+        if self.question().is_some() {
+            return;
+        }
         let first = self.running.len().saturating_sub(most);
-        for line in self.running.iter().skip(first).filter(|_| self.question().is_none()) {
+        if first > 0 && !self.is_opened {
+            self.is_cut = true;
+            rows.push(self.row(width).with(Look::DIM, "  \u{2026} ctrl+o shows more").build());
+        }
+        for line in self.running.iter().skip(first) {
             rows.push(self.row(width).with(Look::PLAIN, "  ").with(Look::DIM, line).build());
         }
+    }
+
+    /// What the main agent is to do: first what it is at, then what comes next.
+    fn todo_rows(&self, thrift: Thrift, width: u16, rows: &mut Vec<Row>) {
+        if self.todo.is_empty() || self.question().is_some() {
+            return;
+        }
+        let of = |state| self.todo.iter().filter(move |item| item.state == state);
+        let open: Vec<_> = of(TodoState::InProgress).chain(of(TodoState::Pending)).collect();
+        let most = if thrift == Thrift::Ample { TODO } else { 1 };
+        for item in open.iter().take(most) {
+            let (mark, look) = match item.state {
+                TodoState::InProgress => ("  > ", Look::BOLD),
+                TodoState::Pending | TodoState::Completed => ("    ", Look::DIM),
+            };
+            rows.push(self.row(width).with(Look::ACCENT, mark).with(look, &item.text).build());
+        }
+        let more = open.len().saturating_sub(most);
+        let more = if more > 0 { format!("{DOT}{more} more") } else { String::new() };
+        let count = format!("    {}{more}", todo_count(&self.todo));
+        rows.push(self.row(width).with(Look::DIM, &count).build());
     }
 
     fn queue_rows(&self, width: u16, most: usize, rows: &mut Vec<Row>) {
@@ -169,6 +231,9 @@ impl App {
         let Some(dialog) = self.dialogs.front() else { return };
         let is_armed = self.is_armed(now);
         let look = if is_armed { Look::ACCENT } else { Look::DIM };
+        if let Some(asks) = dialog.form.as_ref().and_then(form::Form::asks) {
+            return self.form_rows(thrift, (dialog, &asks), (width, look), rows);
+        }
         if thrift == Thrift::Bare && !dialog.options.is_empty() {
             let mut row = self.row(width);
             for choice in &dialog.options {
@@ -179,6 +244,9 @@ impl App {
             return rows.push(row.build());
         }
         let labelled = if thrift < Thrift::Tight { LABELLED } else { 1 };
+        for line in dialog.form.iter().flat_map(form::Form::filled) {
+            rows.push(self.row(width).with(Look::DIM, "  ").with(Look::PLAIN, &line).build());
+        }
         for choice in &dialog.options {
             // What would be kept, and where, is read whole.
             let label = wrapped(&exact(&choice.label), width.saturating_sub(5), labelled);
@@ -208,13 +276,37 @@ impl App {
         rows.push(row.build());
     }
 
+    /// What is filled in of a form, and what is typed next.
+    fn form_rows(
+        &self,
+        thrift: Thrift,
+        (dialog, asks): (&Dialog, &str),
+        (width, look): (u16, Look),
+        rows: &mut Vec<Row>,
+    ) {
+        let filled = dialog.form.as_ref().map(form::Form::filled).unwrap_or_default();
+        let most = if thrift < Thrift::Tight { LABELLED } else { 0 };
+        for line in filled.iter().skip(filled.len().saturating_sub(most)) {
+            rows.push(self.row(width).with(Look::DIM, "  ").with(Look::DIM, line).build());
+        }
+        let labelled = if thrift < Thrift::Tight { LABELLED } else { 1 };
+        for part in wrapped(&exact(asks), width.saturating_sub(2), labelled) {
+            rows.push(self.row(width).with(look, "  ").with(look, &part.text).build());
+        }
+        if thrift < Thrift::Tight {
+            let keys = "  enter takes what is typed; up: the one before; esc: no";
+            rows.push(self.row(width).with(Look::DIM, keys).build());
+        }
+    }
+
     fn editor_rows(&mut self, width: u16, height: u16, rows: &mut Vec<Row>) {
         let room = width.saturating_sub(3).max(1);
         let view = self.editor.view(room, height);
-        let search = self.editor.search().map(|search| (search.query.to_owned(), search.range));
-        if let Some((query, _)) = &search {
+        if let Some(search) = self.editor.search() {
             let row = self.row(width).with(Look::ACCENT, "search: ");
-            rows.push(row.with(Look::PLAIN, query).build());
+            let row = row.with(Look::PLAIN, search.query);
+            let failed = if search.has_failed { "  (nothing like it was typed)" } else { "" };
+            rows.push(row.with(Look::WARNING, failed).build());
         }
         for (index, laid) in view.rows.iter().enumerate() {
             let is_first = index == 0 && !view.more_above;

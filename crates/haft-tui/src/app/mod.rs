@@ -6,15 +6,20 @@
 //!
 //! **Does not know:** tools, sessions, files. Finished lines are written by who runs it.
 
+mod form;
 pub mod keymap;
 mod live;
+mod panel;
 mod row;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use haft_types::{AgentPath, Body, Choice, Event, Mode, Question, QuestionId, Queued, Reply};
+use haft_types::{
+    AgentPath, Body, Choice, Detail, Event, Mode, Question, QuestionId, Queued, Reply, Shape,
+    TodoItem, TodoState,
+};
 
 use self::keymap::Does;
 use crate::{
@@ -23,7 +28,10 @@ use crate::{
     input::{Input, Key, KeyCode, KeyKind, Modifiers, Paste},
 };
 
-pub use self::row::{Look, RowBuilder};
+pub use self::{
+    panel::{Panel, PanelAction, PanelRow},
+    row::{Look, RowBuilder},
+};
 
 /// How long a question stands without any key before a key answers it, in milliseconds.
 pub const QUIET: u64 = 300;
@@ -33,6 +41,8 @@ const TWICE: u64 = 1_000;
 const BEAT: u64 = 120;
 /// How often what goes on is drawn anew where little is to move, in milliseconds.
 const SLOW_BEAT: u64 = 5_000;
+/// How often an open list is brought up to date, in milliseconds.
+const SECOND: u64 = 1_000;
 /// What is said of a cleared text.
 const CLEARED: &str = "cleared: ctrl+_ brings it back";
 /// Rows of a list that are shown.
@@ -48,6 +58,8 @@ pub enum Effect {
         /// Whether it is a turn of its own, after this one.
         later: bool,
     },
+    /// A line of a list is to be carried out as one that was sent.
+    Run(String),
     /// What runs is to be stopped.
     Interrupt,
     /// The next mode is wanted.
@@ -124,6 +136,10 @@ struct Dialog {
     options: Vec<Choice>,
     /// Whether letters are text: the reason for a no.
     says_why: bool,
+    /// What is to be filled in before it can be answered.
+    form: Option<form::Form>,
+    /// When a key came after the quiet: what is typed from then on is meant for it.
+    reached: Option<u64>,
 }
 
 /// See the module.
@@ -139,6 +155,7 @@ pub struct App {
     queue: Vec<Queued>,
     dialogs: VecDeque<Dialog>,
     list: Option<List>,
+    panel: Option<panel::Open>,
     commands: Vec<CommandRow>,
     /// Values for arguments of commands, each with what is shown behind it.
     values: BTreeMap<String, Vec<(String, String)>>,
@@ -159,6 +176,14 @@ pub struct App {
     reading: String,
     /// The newest lines of what runs.
     running: Vec<String>,
+    /// What was typed and is put aside.
+    aside: String,
+    /// What the main agent is to do.
+    todo: Vec<TodoItem>,
+    /// Whether what goes on is shown as far as there is room.
+    is_opened: bool,
+    /// Whether the last drawing left something of it out.
+    is_cut: bool,
 }
 
 impl App {
@@ -174,6 +199,7 @@ impl App {
             queue: Vec::new(),
             dialogs: VecDeque::new(),
             list: None,
+            panel: None,
             commands,
             values: BTreeMap::new(),
             is_busy: false,
@@ -185,6 +211,10 @@ impl App {
             hint: String::new(),
             reading: String::new(),
             running: Vec::new(),
+            aside: String::new(),
+            todo: Vec::new(),
+            is_opened: false,
+            is_cut: false,
         }
     }
 
@@ -264,6 +294,13 @@ impl App {
 
     /// What belongs to the open question was written: a key counts after the next quiet.
     pub fn wait_for_quiet(&mut self, now: u64) {
+        self.stir(now);
+        if let Some(dialog) = self.dialogs.front_mut() {
+            dialog.reached = None;
+        }
+    }
+
+    fn stir(&mut self, now: u64) {
         // A key may be heard of long after it was pressed: what stood later counts.
         self.stirred = self.stirred.max(now);
     }
@@ -278,19 +315,38 @@ impl App {
         }
         match &event.body {
             Body::User { .. } if is_main => self.is_busy = true,
-            Body::TurnEnded { .. } if is_main => self.is_busy = !self.queue.is_empty(),
+            Body::TurnEnded { .. } if is_main => {
+                self.is_busy = !self.queue.is_empty();
+                let is_open = |item: &TodoItem| item.state != TodoState::Completed;
+                if !self.todo.iter().any(is_open) {
+                    self.todo.clear();
+                }
+            }
             Body::Queue { waiting } if is_main => self.queue.clone_from(waiting),
             Body::Mode { mode, edits, .. } => (self.mode, self.edits) = (*mode, *edits),
+            Body::CallProgress { detail, .. } if is_main => self.todo(Some(detail)),
+            Body::CallEnded { outcome, .. } if is_main => self.todo(outcome.detail.as_ref()),
             Body::Asked { question } => {
-                let dialog =
-                    Dialog { question: question.clone(), options: Vec::new(), says_why: false };
-                self.dialogs.push_back(dialog);
+                self.dialogs.push_back(Dialog {
+                    form: question.form.as_ref().and_then(form::Form::new),
+                    question: question.clone(),
+                    options: Vec::new(),
+                    says_why: false,
+                    reached: None,
+                });
                 return self.dialogs.len() == 1;
             }
             Body::Answered { question, .. } => return self.settled(question),
             _ => {}
         }
         false
+    }
+
+    /// Takes the list of things to do that a call gave, if it gave one.
+    fn todo(&mut self, detail: Option<&Detail>) {
+        if let Some(Detail { shape: Shape::Todo { items }, .. }) = detail {
+            self.todo.clone_from(items);
+        }
     }
 
     /// Takes an event of another agent.
@@ -316,9 +372,10 @@ impl App {
         let is_shown = self.activity.is_shown() || !self.lanes.is_empty();
         let is_shown = is_shown && self.dialogs.is_empty();
         let beat = is_shown.then(|| (now / every + 1) * every);
+        let second = self.panel_moves().then(|| (now / SECOND + 1) * SECOND);
         let armed = self.stirred + QUIET;
         let arms = (self.dialogs.front().is_some() && now < armed).then_some(armed);
-        [beat, arms].into_iter().flatten().min()
+        [beat, arms, second].into_iter().flatten().min()
     }
 
     /// Takes what the terminal sent at this moment, which may be before that of earlier calls.
@@ -327,13 +384,13 @@ impl App {
         match input {
             Input::Key(key) if key.kind == KeyKind::Release => Vec::new(),
             Input::Key(key) => {
-                self.wait_for_quiet(now);
+                self.stir(now);
                 self.hint.clear();
                 let effects = self.key(key, is_armed, now);
                 self.with_list(effects)
             }
             Input::Paste(paste) => {
-                self.wait_for_quiet(now);
+                self.stir(now);
                 self.paste(paste);
                 self.with_list(Vec::new())
             }
@@ -348,6 +405,7 @@ impl App {
     }
 
     fn paste(&mut self, Paste { text, dropped }: Paste) {
+        self.panel = None;
         match self.editor.apply(Edit::Paste(text)) {
             Ok(applied) if applied.removed > 0 => {
                 self.hint = format!("{} hidden characters were left out", applied.removed);
@@ -368,7 +426,12 @@ impl App {
 
     fn key(&mut self, key: Key, is_armed: bool, now: u64) -> Vec<Effect> {
         let key = Key { kind: KeyKind::Press, ..key };
-        if let Some(effects) = self.answer(key, is_armed) {
+        if let Some(effects) = self.answer(key, is_armed, now) {
+            return effects;
+        }
+        if self.dialogs.is_empty()
+            && let Some(effects) = self.panel_key(key)
+        {
             return effects;
         }
         if let Some(does) = keymap::does(key) {
@@ -384,14 +447,28 @@ impl App {
     }
 
     /// What a key does in an open question; none where it is for the editor.
-    fn answer(&mut self, key: Key, is_armed: bool) -> Option<Vec<Effect>> {
+    fn answer(&mut self, key: Key, is_armed: bool, now: u64) -> Option<Vec<Effect>> {
         let typed = !self.editor.is_empty();
         let dialog = self.dialogs.front_mut()?;
+        // With something typed before, a key may still be meant for that.
+        dialog.reached = dialog.reached.or_else(|| (is_armed && !typed).then_some(now));
+        // Who writes a reason or a value does not pause before the end of it.
+        let is_reached = is_armed || dialog.reached.is_some_and(|since| since <= now);
+        let fills = dialog.form.as_ref().is_some_and(|form| form.asks().is_some());
         match key.code {
-            KeyCode::Enter if key.modifiers == Modifiers::NONE && typed => {
-                return is_armed.then(|| self.refuse()).or_else(|| Some(Vec::new()));
+            KeyCode::Enter if key.modifiers == Modifiers::NONE && fills => {
+                if is_reached {
+                    self.fill();
+                }
+                return Some(Vec::new());
             }
-            KeyCode::Tab if key.modifiers == Modifiers::NONE => {
+            KeyCode::Up if !typed && dialog.form.as_mut().is_some_and(form::Form::back) => {
+                return Some(Vec::new());
+            }
+            KeyCode::Enter if key.modifiers == Modifiers::NONE && typed => {
+                return is_reached.then(|| self.refuse()).or_else(|| Some(Vec::new()));
+            }
+            KeyCode::Tab if key.modifiers == Modifiers::NONE && !fills => {
                 dialog.says_why = !dialog.says_why;
                 return Some(Vec::new());
             }
@@ -404,7 +481,7 @@ impl App {
                 effects.push(Effect::Interrupt);
                 return Some(effects);
             }
-            KeyCode::Char(c) if is_armed && !typed && !dialog.says_why => {
+            KeyCode::Char(c) if is_armed && !typed && !dialog.says_why && !fills => {
                 if key.modifiers != Modifiers::NONE && key.modifiers != Modifiers::SHIFT {
                     return None;
                 }
@@ -426,6 +503,16 @@ impl App {
         None
     }
 
+    /// Takes what is typed as the value of the form's next field.
+    fn fill(&mut self) {
+        let text = self.editor.expanded();
+        let form = self.dialogs.front_mut().and_then(|dialog| dialog.form.as_mut());
+        match form.map(|form| form.take(&text)) {
+            Some(Err(told)) => self.hint = told,
+            _ => drop(self.editor.take()),
+        }
+    }
+
     /// A no, with what is typed as the reason.
     fn refuse(&mut self) -> Vec<Effect> {
         let Some(no) = self.dialogs.front().and_then(no) else { return Vec::new() };
@@ -443,7 +530,9 @@ impl App {
         let because = because.unwrap_or_default();
         let (label, _) = choice.label.split_once(" (kept in ").unwrap_or((&choice.label, ""));
         let told = format!("  {}  ({label}{because})", choice.key);
-        let reply = Reply { text, ..Reply::pick(&choice.id) };
+        let is_no = dialog.question.if_nobody.option == choice.id;
+        let input = dialog.form.as_ref().filter(|_| !is_no).map(form::Form::values);
+        let reply = Reply { text, input, ..Reply::pick(&choice.id) };
         vec![Effect::Tell(told), Effect::Reply(id, reply)]
     }
 
@@ -474,9 +563,17 @@ impl App {
                 let before = self.editor.text().len();
                 self.edit(Edit::OpenPaste);
                 if self.editor.text().len() == before {
-                    return vec![Effect::Transcript];
+                    return self.open();
                 }
             }
+            Does::Stash if self.editor.search().is_some() => self.edit(Edit::SearchNewer),
+            Does::Stash => self.put_aside(),
+            Does::Begin(command) if self.editor.is_empty() => {
+                self.edit(Edit::Set(format!("/{command} ")));
+            }
+            Does::Begin(_) => {}
+            Does::LineEnd if self.editor.is_empty() => return self.open(),
+            Does::LineEnd => self.edit(Edit::LineEnd),
             Does::Edit(edit) if self.withdraws(&edit()) => return vec![Effect::Withdraw],
             Does::Edit(edit) => match (self.list.as_mut(), edit()) {
                 (Some(list), Edit::Up) => {
@@ -491,6 +588,32 @@ impl App {
             },
         }
         Vec::new()
+    }
+
+    /// Puts aside what is typed; where nothing is, it brings back what was.
+    fn put_aside(&mut self) {
+        if !self.editor.is_empty() {
+            let typed = self.editor.expanded();
+            self.edit(Edit::Clear);
+            let before = std::mem::replace(&mut self.aside, typed);
+            self.hint = String::from("put aside: ctrl+s brings it back");
+            if !before.is_empty() {
+                self.aside = format!("{before}\n{}", self.aside);
+            }
+        } else if !self.aside.is_empty() {
+            let aside = std::mem::take(&mut self.aside);
+            self.edit(Edit::Set(aside));
+        }
+    }
+
+    /// Shows what is left out: first of what goes on, in its place.
+    fn open(&mut self) -> Vec<Effect> {
+        if self.is_cut && !self.is_opened {
+            self.is_opened = true;
+            return Vec::new();
+        }
+        self.is_opened = false;
+        vec![Effect::Transcript]
     }
 
     /// Whether this is the wish to have back what waits: up, where nothing is typed.

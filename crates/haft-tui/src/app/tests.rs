@@ -2,7 +2,7 @@
 
 mod properties;
 
-use haft_types::{AgentPath, TurnId};
+use haft_types::{AgentPath, TurnEnd, TurnId, Usage};
 
 use super::*;
 
@@ -95,8 +95,8 @@ fn what_is_typed_at_a_question_is_a_no_with_its_reason() {
     ask(&mut app, 0);
     press(&mut app, "tab", 400);
     typed(&mut app, "no, use b", 800);
-    assert_eq!(press(&mut app, "enter", 900), []);
-    let effects = press(&mut app, "enter", 1_300);
+    // Who writes one does not pause before its end.
+    let effects = press(&mut app, "enter", 810);
     let reply = Reply { text: Some("no, use b".into()), ..Reply::pick("deny") };
     assert!(effects.contains(&Effect::Reply(QuestionId::nth(1), reply)), "{effects:?}");
 }
@@ -324,4 +324,106 @@ fn escape_in_a_question_stops_the_turn() {
     assert!(effects.contains(&Effect::Interrupt), "{effects:?}");
     // A reply would let the turn go on.
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Reply(..))), "{effects:?}");
+}
+
+#[test]
+fn what_was_typed_before_a_question_is_no_reason_at_once() {
+    let mut app = app();
+    typed(&mut app, "and then", 0);
+    ask(&mut app, 100);
+    // A pause, and the rest of the message.
+    typed(&mut app, " b", 500);
+    assert_eq!(press(&mut app, "enter", 510), []);
+    assert_eq!(app.typed(), "and then b");
+}
+
+#[test]
+fn a_form_is_filled_in_field_by_field() {
+    let mut app = app();
+    let form = serde_json::json!({"required": ["port"], "properties": {
+        "port": {"type": "integer", "minimum": 1},
+    }});
+    let question = Question { form: Some(form), ..question(1) };
+    assert!(app.event(&event(Body::Asked { question }), 0));
+    app.put(options(), 0);
+    assert!(shown(&mut app, 400).iter().any(|row| row.contains("1 of 1  port: a whole number")));
+    // No letter is an answer yet.
+    assert_eq!(typed(&mut app, "y", 400), []);
+    assert_eq!(press(&mut app, "enter", 410), []);
+    let rows = shown(&mut app, 420);
+    assert!(rows.iter().any(|row| row.contains("\"y\" is not taken: a whole number")), "{rows:?}");
+    assert_eq!(app.typed(), "y");
+    press(&mut app, "backspace", 500);
+    typed(&mut app, "80", 510);
+    assert_eq!(press(&mut app, "enter", 520), []);
+    let rows = shown(&mut app, 900).join("\n");
+    assert!(rows.contains("port: 80") && rows.contains("y  allow it"), "{rows}");
+    let effects = typed(&mut app, "y", 1_000);
+    let reply = Reply { input: Some(serde_json::json!({"port": 80})), ..Reply::pick("allow") };
+    assert!(effects.contains(&Effect::Reply(QuestionId::nth(1), reply)), "{effects:?}");
+}
+
+#[test]
+fn what_goes_on_opens_in_its_place_and_then_in_the_transcript() {
+    let mut app = app();
+    let lines: Vec<String> = (1..=60).map(|n| format!("line {n}")).collect();
+    app.set_running(&lines);
+    let count = |app: &mut App| {
+        let rows = app.rows(60, 60, 0);
+        rows.iter().filter(|row| row.text.contains("line ")).count()
+    };
+    assert_eq!(count(&mut app), 6);
+    assert_eq!(press(&mut app, "ctrl+o", 0), []);
+    assert_eq!(count(&mut app), 22);
+    assert_eq!(press(&mut app, "ctrl+o", 0), [Effect::Transcript]);
+    assert_eq!(count(&mut app), 6);
+    assert_eq!(press(&mut app, "ctrl+e", 0), []);
+    assert_eq!(count(&mut app), 22);
+    // What opens next begins closed.
+    app.set_running(&[]);
+    count(&mut app);
+    app.set_running(&lines);
+    assert_eq!(count(&mut app), 6);
+}
+
+#[test]
+fn what_is_to_be_done_stands_there_until_it_is() {
+    use TodoState::{Completed, InProgress, Pending};
+    use haft_types::{Detail, Outcome, Shape, TodoItem, TodoState};
+    let mut app = app();
+    let give = |app: &mut App, states: &[TodoState]| {
+        let items = states
+            .iter()
+            .zip(1..)
+            .map(|(state, n)| TodoItem { text: format!("thing {n}"), state: *state });
+        let detail: Detail = Shape::Todo { items: items.collect() }.into();
+        let outcome = Outcome { detail: Some(detail), ..Outcome::default() };
+        let call = haft_types::CallId::nth(1);
+        app.event(&event(Body::CallEnded { call, outcome, took: 1 }), 0);
+        app.rows(60, 60, 0).into_iter().map(|row| row.text + "\n").collect::<String>()
+    };
+    let text = give(&mut app, &[Completed, Pending, InProgress, Pending]);
+    let wanted = "  > thing 3\n    thing 2\n    thing 4\n    1 of 4 done\n";
+    assert!(text.contains(wanted), "{text}");
+    let text = give(&mut app, &[Completed; 4]);
+    assert!(text.contains("    4 of 4 done\n"), "{text}");
+    let ended = Body::TurnEnded { end: TurnEnd::Interrupted, usage: Usage::default() };
+    app.event(&event(ended), 0);
+    assert!(!app.rows(60, 60, 0).iter().any(|row| row.text.contains("done")));
+}
+
+#[test]
+fn what_is_typed_can_be_put_aside() {
+    let mut app = app();
+    typed(&mut app, "first", 0);
+    press(&mut app, "ctrl+s", 0);
+    assert_eq!(app.typed(), "");
+    typed(&mut app, "second", 0);
+    press(&mut app, "ctrl+s", 0);
+    // Nothing is lost by putting aside more.
+    press(&mut app, "ctrl+s", 0);
+    assert_eq!(app.typed(), "first\nsecond");
+    press(&mut app, "ctrl+s", 0);
+    assert_eq!(press(&mut app, "alt+p", 0), [Effect::Values("model".to_owned())]);
+    assert_eq!(app.typed(), "/model ");
 }

@@ -1,5 +1,6 @@
-//! Lines with SGR sequences, broken into rows.
+//! Lines with SGR sequences and links, broken into rows.
 
+use haft_render::link;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -8,9 +9,13 @@ use crate::screen::Row;
 /// Columns from one tab stop to the next.
 const TAB: u16 = 8;
 
-/// A part of a line: an SGR sequence, or text without any.
+/// What ends a link (OSC 8).
+const LINK_END: &str = "\u{1b}]8;;\u{1b}\\";
+
+/// A part of a line: an SGR sequence, a sequence of a link, or text without any.
 enum Part<'a> {
     Sgr(&'a str),
+    Link(&'a str),
     Text(&'a str),
 }
 
@@ -19,6 +24,11 @@ fn parts(line: &str) -> impl Iterator<Item = Part<'_>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
+        }
+        if let Some(end) = link(rest) {
+            let (part, more) = rest.split_at(end);
+            rest = more;
+            return Some(Part::Link(part));
         }
         let sgr = rest.starts_with("\u{1b}[").then(|| rest.find('m')).flatten();
         // One that begins here and is no SGR sequence is text.
@@ -37,7 +47,7 @@ fn parts(line: &str) -> impl Iterator<Item = Part<'_>> {
 pub(super) fn plain(line: &str) -> String {
     let texts = parts(line).filter_map(|part| match part {
         Part::Text(text) => Some(text),
-        Part::Sgr(_) => None,
+        Part::Sgr(_) | Part::Link(_) => None,
     });
     texts.collect()
 }
@@ -46,7 +56,7 @@ pub(super) fn plain(line: &str) -> String {
 pub(crate) fn wrapped(line: &str, width: u16, most: usize) -> Vec<Row> {
     let width = width.max(1);
     let (mut rows, mut row) = (Vec::new(), Row::default());
-    let mut look = String::new();
+    let (mut look, mut linked) = (String::new(), "");
     for part in parts(line) {
         let text = match part {
             Part::Sgr(sgr) => {
@@ -56,6 +66,11 @@ pub(crate) fn wrapped(line: &str, width: u16, most: usize) -> Vec<Row> {
                     look.push_str(sgr);
                 }
                 row.text.push_str(sgr);
+                continue;
+            }
+            Part::Link(sequence) => {
+                linked = if sequence == LINK_END { "" } else { sequence };
+                row.text.push_str(sequence);
                 continue;
             }
             Part::Text(text) => text,
@@ -73,10 +88,12 @@ pub(crate) fn wrapped(line: &str, width: u16, most: usize) -> Vec<Row> {
             if row.columns > 0 && columns > width.saturating_sub(row.columns) {
                 let reset = if look.is_empty() { "" } else { "\u{1b}[0m" };
                 row.text.push_str(reset);
+                row.text.push_str(if linked.is_empty() { "" } else { LINK_END });
                 rows.push(std::mem::take(&mut row));
                 if rows.len() >= most {
                     return rows;
                 }
+                row.text.push_str(linked);
                 row.text.push_str(&look);
             }
             // What is wider than the screen cannot be shown.
@@ -88,6 +105,7 @@ pub(crate) fn wrapped(line: &str, width: u16, most: usize) -> Vec<Row> {
     if !look.is_empty() {
         row.text.push_str("\u{1b}[0m");
     }
+    row.text.push_str(if linked.is_empty() { "" } else { LINK_END });
     rows.push(row);
     rows
 }
@@ -124,5 +142,26 @@ mod tests {
         let rows = wrapped("a\tb\tcd", 12, 9);
         let texts: Vec<_> = rows.iter().map(|row| (&*row.text, row.columns)).collect();
         assert_eq!(texts, [("a       b   ", 12), ("cd", 2)]);
+    }
+
+    #[test]
+    fn rows_keep_the_link_of_their_line() {
+        use haft_render::{Renderer as _, Room, Terminal};
+        use haft_types::{FileMatches, HostPath, Shape, Style};
+        let root = HostPath::new(b"/w", Style::Posix).unwrap();
+        let file = FileMatches { path: "abcdef".to_owned(), ..FileMatches::default() };
+        let terminal =
+            Terminal { color: true, links: Some("box".to_owned()), ..Terminal::default() };
+        let shown =
+            terminal.detail(&Shape::Matches { root, files: vec![file] }.into(), Room::default());
+        let line = shown.lines().last().unwrap();
+        assert_eq!(plain(line), "abcdef");
+        let rows = wrapped(line, 4, 9);
+        assert_eq!(rows.iter().map(|row| row.columns).collect::<Vec<_>>(), [4, 2]);
+        for row in rows {
+            let begins = row.text.starts_with("\u{1b}]8;id=haft");
+            assert!(begins && row.text.contains("file://box/w/abcdef"), "{row:?}");
+            assert!(row.text.trim_end_matches("\u{1b}[0m").contains(LINK_END), "{row:?}");
+        }
     }
 }

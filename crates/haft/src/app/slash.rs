@@ -71,6 +71,9 @@ pub fn read(line: &str, own: &[&str]) -> Result<Typed, String> {
     };
     let wrong = |error: String| format!("! {error}\n");
     let rest = rest.trim();
+    if spec.arguments.is_empty() && !rest.is_empty() {
+        return Err(wrong(format!("{rest:?} is not understood: {first} takes nothing")));
+    }
     if spec.run_by == RunBy::FrontEnd {
         if !own.contains(&spec.name) {
             return Err(wrong(format!(
@@ -252,6 +255,7 @@ mod tests {
             ("/rewind 1 some", "! \"1 some\" is not understood"),
             ("/rewind back talk", "is not understood"),
             ("/jobs j1 end", "! \"j1 end\" is not understood: /jobs [ID"),
+            ("/quit now", "! \"now\" is not understood: /quit takes nothing"),
             ("/diff all", "! \"all\" is not understood: /diff [session]"),
         ] {
             let Err(told) = read(line, &[]) else { panic!("{line} is read") };

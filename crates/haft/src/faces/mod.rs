@@ -40,12 +40,17 @@ pub(crate) fn say_problems(found: impl IntoIterator<Item = Problem>) {
 
 /// Says what a builder found on its way, whether it built something or failed.
 pub(crate) fn built<T>(problems: &Problems, built: Result<T, Failure>) -> Result<T, Failure> {
+    say_problems(found(problems));
+    built
+}
+
+/// What a builder found on its way.
+pub(crate) fn found(problems: &Problems) -> Vec<Problem> {
     // First: what is wrong may show a secret.
     if let Some(secrets) = problems.secrets() {
         exit::hide(&secrets);
     }
-    say_problems(problems.take());
-    built
+    problems.take()
 }
 
 /// Settings and rules for a workspace, with what is wrong with them said.

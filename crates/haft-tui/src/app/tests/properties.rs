@@ -71,6 +71,8 @@ struct Watched {
     put: Option<u64>,
     /// When a key was pressed, or a paste came, last.
     pressed: Option<u64>,
+    /// When the first key was pressed that could have answered the open question.
+    reached: Option<u64>,
     answered: Vec<QuestionId>,
 }
 
@@ -81,6 +83,9 @@ impl Watched {
                 let at = self.now.saturating_sub(*late);
                 let effects = press(&mut self.app, key, at);
                 self.check(&effects, at)?;
+                if self.is_quiet(at) {
+                    self.reached = self.reached.or(Some(at));
+                }
                 self.pressed = self.pressed.max(Some(at));
             }
             Step::Paste(text) => {
@@ -121,19 +126,26 @@ impl Watched {
         if id.is_some_and(|id| !self.answered.contains(&id)) {
             self.app.put(options(), self.now);
             self.put = Some(self.now);
+            self.reached = None;
         }
+    }
+
+    /// Whether the open question stood in quiet long enough before this moment.
+    fn is_quiet(&self, at: u64) -> bool {
+        let put = self.put.is_some_and(|put| put + QUIET <= at);
+        put && self.pressed.is_none_or(|before| before + QUIET <= at)
     }
 
     /// Fails where a key that was pressed then was not allowed to answer.
     fn check(&mut self, effects: &[Effect], at: u64) -> Result<(), TestCaseError> {
         for effect in effects {
-            let Effect::Reply(id, _) = effect else { continue };
+            let Effect::Reply(id, reply) = effect else { continue };
             prop_assert_eq!(Some(id), self.app.question().map(|open| &open.id));
             prop_assert!(!self.answered.contains(id), "{id:?} is answered twice");
-            let put = self.put.map(|put| put + QUIET);
-            prop_assert!(put.is_some_and(|put| put <= at), "pressed {}, put {:?}", at, self.put);
-            let quiet = self.pressed.is_none_or(|before| before + QUIET <= at);
-            prop_assert!(quiet, "pressed {}, before it {:?}", at, self.pressed);
+            // The end of a reason that was typed in the question's own line needs no pause.
+            let typed = reply.text.is_some() && self.reached.is_some_and(|since| since <= at);
+            let pressed = (self.put, self.pressed, self.reached);
+            prop_assert!(self.is_quiet(at) || typed, "pressed {at}, before it {pressed:?}");
             self.answered.push(id.clone());
         }
         Ok(())
@@ -149,7 +161,7 @@ proptest! {
         // Some time has passed since the start, before which no key was pressed.
         let now = 10_000;
         let (put, pressed, answered) = (None, None, Vec::new());
-        let mut watched = Watched { app: app(), now, asked: 0, put, pressed, answered };
+        let mut watched = Watched { app: app(), now, asked: 0, put, pressed, reached: None, answered };
         if runs {
             let user = Body::User { from: haft_types::From::Person, parts: Vec::new() };
             watched.app.event(&event(user), now);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::FutureExt as _;
-use haft_agent::{Command, CommandError, Done};
+use haft_agent::{Command, CommandError, Done, JobsRequest};
 use haft_session::SessionInfo;
 use haft_tui::{
     app::{CommandRow, keymap},
@@ -14,7 +14,7 @@ use haft_types::{AgentPath, Effort, Mode, Part, When};
 use super::{
     Interface, Next,
     clipboard::{self, Copied},
-    files, modes, notify, page, style,
+    files, modes, notify, page, panels, style,
 };
 use crate::{
     app::{attachments::is_attached, git, slash},
@@ -72,6 +72,11 @@ impl Interface {
         if !text.is_empty() {
             self.history.add(text);
         }
+        self.carry_out(text, later);
+    }
+
+    /// The same for a line that the person did not type.
+    pub(super) fn carry_out(&mut self, text: &str, later: bool) {
         if let Some(command) = text.strip_prefix('!').filter(|_| !text.contains('\n')) {
             self.send(Command::Run { line: command.trim().to_owned() });
             return;
@@ -83,6 +88,13 @@ impl Interface {
             Ok(slash::Typed::Message(text)) => {
                 let when = if later { When::FollowUp } else { When::Steer };
                 self.say(&text, when);
+            }
+            Ok(slash::Typed::Command(Command::Jobs(JobsRequest { job: None, .. }))) => {
+                let panel = panels::of_jobs(&self.core, None);
+                if panel.rows.is_empty() {
+                    self.tell("- there are no jobs");
+                }
+                self.app.show_panel(panel);
             }
             Ok(slash::Typed::Command(command)) => {
                 self.ended |= command == Command::End;
@@ -101,7 +113,8 @@ impl Interface {
         let begins = matches!(command, Command::Say { .. });
         let explains = matches!(command, Command::Explain { .. });
         self.spoke |= begins || matches!(command, Command::Run { .. });
-        let answer = self.control.send(command);
+        let Some(control) = &self.control else { return self.unsent.push(command) };
+        let answer = control.send(command);
         let answered = answer.map(move |answer| Answered::Command { begins, explains, answer });
         self.sends.push(answered.boxed());
     }
@@ -123,7 +136,11 @@ impl Interface {
 
     /// Ends this session for another one, where nothing is lost by that.
     fn go_to(&mut self, next: Next) {
-        if self.app.is_busy() || self.app.question().is_some() || !self.sends.is_empty() {
+        if self.app.is_busy()
+            || self.app.question().is_some()
+            || !self.sends.is_empty()
+            || !self.unsent.is_empty()
+        {
             self.tell("! haft is at work: stop it with esc first");
             return;
         }
@@ -215,6 +232,11 @@ impl Interface {
 
     /// Has the whole session read, to be shown on the alternate screen.
     pub(super) fn read_transcript(&mut self) {
+        if self.control.is_none() {
+            // There is no log yet.
+            self.reads_later = true;
+            return;
+        }
         let fold = self.view.last_fold();
         let (core, columns) = (self.core.clone(), self.screen.size().columns);
         let style = style(&core, columns);

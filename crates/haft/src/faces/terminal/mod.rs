@@ -10,9 +10,11 @@ mod history;
 mod modes;
 mod notify;
 mod page;
+mod panels;
 
 use std::{
     path::Path,
+    pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -22,7 +24,7 @@ use futures::{
     future::{BoxFuture, LocalBoxFuture},
     stream::FuturesUnordered,
 };
-use haft_agent::{Command, Control, Feed};
+use haft_agent::{Command, Control};
 use haft_config::Theme as Palette;
 use haft_render::{Extent, Theme};
 use haft_session::SessionId;
@@ -37,6 +39,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc::UnboundedReceiver,
 };
+use tokio_util::sync::CancellationToken;
 
 use self::{commands::Answered, files::Index, history::Stored, modes::Modes, page::Page};
 use super::{
@@ -47,7 +50,8 @@ use super::{
 use crate::{
     app::{
         agent, base,
-        problem::Problems,
+        live::LiveSession,
+        problem::{Problem, Problems},
         session::{Core, Extensions},
     },
     cli::{
@@ -78,7 +82,14 @@ enum Next {
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 struct Interface {
     core: Arc<Core>,
-    control: Control,
+    /// None until the session's agent is there.
+    control: Option<Control>,
+    /// What is sent then.
+    unsent: Vec<Command>,
+    /// Whether the transcript is to be opened then.
+    reads_later: bool,
+    /// Cancelled where the person leaves.
+    leaving: CancellationToken,
     app: App,
     screen: Screen,
     view: View,
@@ -150,21 +161,23 @@ async fn talk(
     let problems = Problems::default();
     let opened = agent::open(start, true, extensions, &problems).await;
     let core = super::opened(&problems, opened)?;
-    let mut live = super::live(core, start, "terminal", extensions).await?;
-    drop(live.control.send(Command::Attend { there: true }));
-    live.begin(start).await;
-    let mut talk = Interface::new(&live.core, live.control.clone());
+    let mut talk = Interface::new(&core);
     talk.greet();
     if let Some(prompt) = start.prompt.clone().filter(|prompt| prompt != "-") {
         talk.say(&prompt, When::Steer);
     }
     talk.inputs(std::mem::take(rest))?;
     let typed = typed.get_or_insert_with(|| Keys::new(false).read());
-    let ending = Box::pin(talk.run(&mut live.feed, typed)).await;
+    let mut live = None;
+    let starting = live_session(core.clone(), start, extensions, talk.leaving.clone());
+    let ending = Box::pin(talk.run(starting, &mut live, typed)).await;
     *rest = std::mem::take(&mut talk.rest);
     let spoke = talk.spoke || talk.core.resumed.is_some();
     let next = talk.next.take();
     drop(talk);
+    // Without one it did not begin, and the ending says why.
+    let Some(live) = live else { return super::built(&core.base.problems, ending.map(|()| next)) };
+    drop(core);
     let (core, _) = live.stop().await;
     agent::end_talk(&core, "prompt_input_exit").await;
     let stopped = super::close(&core).await;
@@ -176,8 +189,35 @@ async fn talk(
     Ok(next)
 }
 
+/// The session with its agent at work, which was told what it is told before the first message.
+async fn live_session(
+    core: Arc<Core>,
+    start: &Start,
+    extensions: &Extensions,
+    leaving: CancellationToken,
+) -> Result<(LiveSession, Vec<Problem>), Failure> {
+    let (live, mut problems) =
+        Box::pin(LiveSession::start(core, start, "terminal", extensions)).await?;
+    problems.extend(super::found(&live.core.base.problems));
+    drop(live.control.send(Command::Attend { there: true }));
+    // Hooks may take their time, and nobody waits for them who leaves.
+    tokio::select! {
+        () = live.begin(start) => {}
+        () = leaving.cancelled() => {}
+    }
+    Ok((live, problems))
+}
+
+/// The next event, once there is a session that has some; none at their end.
+async fn next_event(live: &mut Option<LiveSession>) -> Option<Arc<Event>> {
+    match live {
+        Some(live) => live.feed.next().await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Interface {
-    fn new(core: &Arc<Core>, control: Control) -> Self {
+    fn new(core: &Arc<Core>) -> Self {
         let size = modes::size().unwrap_or(Size { columns: 80, rows: 24 });
         let style = style(core, size.columns);
         let color = style.color;
@@ -186,7 +226,10 @@ impl Interface {
         let history = Stored::of(home.unwrap_or_else(|| Path::new("/dev/null")));
         Self {
             core: core.clone(),
-            control,
+            control: None,
+            unsent: Vec::new(),
+            reads_later: false,
+            leaving: CancellationToken::new(),
             app: App::new(history.texts(), commands::rows(), color),
             screen: Screen::new(size, Reflow::default()),
             view,
@@ -252,20 +295,24 @@ impl Interface {
         }
     }
 
-    async fn run(&mut self, feed: &mut Feed, typed: &mut UnboundedReceiver<Typed>) -> Ending {
+    /// Draws and takes keys from the first moment on, and what is sent waits for the session.
+    async fn run(
+        &mut self,
+        starting: impl Future<Output = Result<(LiveSession, Vec<Problem>), Failure>>,
+        live: &mut Option<LiveSession>,
+        typed: &mut UnboundedReceiver<Typed>,
+    ) -> Ending {
         let mut signals = agent::Signals::new()?;
         let mut pauses = Pauses::new()?;
         let mut sizes = signal(SignalKind::window_change())
             .map_err(|error| Failure::Failed(format!("no signals: {error}")))?;
-        self.modes.on();
-        self.frame()?;
-        Modes::ask();
-        self.answers = Some(Instant::now() + ANSWERS);
-        self.parser.expect_answers(true);
+        self.first_frame()?;
+        let mut starting = pin!(starting);
         let mut drawn = Instant::now();
         let mut is_due = false;
-        while !self.ended || !self.sends.is_empty() {
+        while live.is_none() || !self.ended || !self.sends.is_empty() {
             let waits = self.waits(is_due.then(|| drawn + FRAME));
+            let control = self.control.clone().filter(|_| !self.ended);
             tokio::select! {
                 biased;
                 _ = signals.pressed() => self.leave(),
@@ -275,13 +322,16 @@ impl Interface {
                     self.come_back();
                 }
                 _ = sizes.recv() => self.redraw(),
-                event = feed.next() => match event {
+                started = &mut starting, if live.is_none() => {
+                    *live = Some(self.attach(started)?);
+                }
+                event = next_event(live) => match event {
                     Some(event) => self.event(&event),
                     None => break,
                 },
                 Some(done) = self.sends.next() => self.done(done)?,
                 Some(done) = self.looks.next(), if !self.ended => self.done(done)?,
-                () = self.control.ended(), if !self.ended => self.ended = true,
+                () = ended(control.as_ref()) => self.ended = true,
                 bytes = typed.recv(), if !self.ended => match bytes {
                     Some(Typed::Bytes(bytes, read)) => {
                         self.typed = read;
@@ -300,10 +350,41 @@ impl Interface {
         }
         self.close_page();
         self.finished.push_str(&self.view.finish().unwrap_or_default());
-        let mut out = String::new();
-        self.screen.frame(&std::mem::take(&mut self.finished), &[], &mut out);
-        self.screen.erase(&mut out);
-        draw(&out)
+        self.clear()
+    }
+
+    fn first_frame(&mut self) -> Ending {
+        self.modes.on();
+        self.frame()?;
+        Modes::ask();
+        self.answers = Some(Instant::now() + ANSWERS);
+        self.parser.expect_answers(true);
+        Ok(())
+    }
+
+    /// The session is there: what was sent reaches it.
+    fn attach(
+        &mut self,
+        started: Result<(LiveSession, Vec<Problem>), Failure>,
+    ) -> Result<LiveSession, Failure> {
+        let (live, problems) = match started {
+            Ok(started) => started,
+            Err(failure) => {
+                self.clear()?;
+                return Err(failure);
+            }
+        };
+        for problem in problems {
+            self.tell(&format!("haft: {}", view::safe(&problem.to_string())));
+        }
+        self.control = Some(live.control.clone());
+        for command in std::mem::take(&mut self.unsent) {
+            self.send(command);
+        }
+        if std::mem::take(&mut self.reads_later) {
+            self.read_transcript();
+        }
+        Ok(live)
     }
 
     /// When something is to be done without anything that comes.
@@ -341,6 +422,9 @@ impl Interface {
         let now = self.now();
         self.app.set_reading(self.view.reading());
         self.app.set_running(self.view.running());
+        if self.app.panel() == Some(panels::JOBS) {
+            self.app.show_panel(panels::of_jobs(&self.core, self.app.open_row()));
+        }
         let fits = |rows: &[Row]| self.screen.budget(rows) >= rows.len();
         let rows = self.app.rows_that_fit(self.screen.columns(), rows, now, fits);
         let mut out = String::new();
@@ -424,6 +508,7 @@ impl Interface {
     fn effect(&mut self, effect: Effect) -> Ending {
         match effect {
             Effect::Send { text, later } => self.line(&text, later),
+            Effect::Run(line) => self.carry_out(&line, false),
             Effect::Interrupt => self.send(Command::Interrupt { agent: AgentPath::default() }),
             Effect::Mode(mode) => self.set_mode(mode),
             Effect::Reply(question, reply) => self.send(Command::Reply { question, reply }),
@@ -480,6 +565,7 @@ impl Interface {
     }
 
     fn leave(&mut self) {
+        self.leaving.cancel();
         self.send(Command::Attend { there: false });
         self.send(Command::Interrupt { agent: AgentPath::default() });
         self.ended = true;
@@ -505,7 +591,7 @@ impl Interface {
         let is_question = self.app.event(event, self.now());
         let is_known = match &event.body {
             Body::Unsent { .. } => true,
-            Body::Mode { by, .. } => by == self.control.name(),
+            Body::Mode { by, .. } => self.control.as_ref().is_some_and(|it| it.name() == by),
             _ => false,
         };
         if is_known {
@@ -571,6 +657,14 @@ impl Interface {
     }
 }
 
+/// Waits until a front end ends the session.
+async fn ended(control: Option<&Control>) {
+    match control {
+        Some(control) => control.ended().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// How what is finished looks.
 fn style(core: &Core, width: u16) -> Style {
     let theme = match core.base.loaded.settings.terminal.theme {
@@ -580,7 +674,8 @@ fn style(core: &Core, width: u16) -> Style {
         Palette::None => None,
     };
     let root = Some(core.base.place.cwd.clone());
-    Style { color: theme.is_some(), theme: theme.unwrap_or_default(), width, root }
+    let links = theme.map(|_| rustix::system::uname().nodename().to_string_lossy().into_owned());
+    Style { color: theme.is_some(), theme: theme.unwrap_or_default(), width, root, links }
 }
 
 /// A folder as the status row shows it: `~` stands for the person's home.

@@ -25,7 +25,7 @@ pub(super) struct Group {
 /// Calls that are named in a line.
 const NAMED: usize = 12;
 /// Most lines of a running program that are shown.
-const NEWEST: usize = 6;
+const NEWEST: usize = 60;
 
 /// Most bytes of such a line.
 const WIDEST: usize = 1_000;

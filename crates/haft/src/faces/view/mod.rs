@@ -61,6 +61,8 @@ pub struct Style {
     pub width: u16,
     /// Paths inside this folder are shown relative to it.
     pub root: Option<HostPath>,
+    /// The name of this machine, where files are to be links.
+    pub links: Option<String>,
 }
 
 impl Style {
@@ -149,6 +151,7 @@ impl View {
                 color: style.color,
                 theme: style.theme,
                 root: style.root,
+                links: style.links,
                 hint,
                 ..Terminal::default()
             },

@@ -33,6 +33,7 @@ fn a_job_is_looked_at_answered_and_stopped() {
         tmux.line("/jobs j1 end");
         tmux.sees("is not understood: /jobs [ID");
         if flags.is_empty() {
+            is_a_list(&tmux);
             tmux.types("/jobs ");
             tmux.sees("j1 stop  stop ");
             tmux.types("j1 s");
@@ -48,4 +49,21 @@ fn a_job_is_looked_at_answered_and_stopped() {
         tmux.key("C-d");
         tmux.sees("ended with 0");
     }
+}
+
+/// `/jobs` alone lists them over the editor: one opens, gets a line, and the list goes.
+fn is_a_list(tmux: &Tmux) {
+    tmux.line("/jobs");
+    let screen = tmux.sees("enter opens it, ctrl+o print, ctrl+x stop, tab input, esc closes");
+    assert!(screen.contains("j1  runs for "), "{screen}");
+    tmux.key("Enter");
+    let screen = tmux.sees("enter closes it");
+    let list = screen.rsplit("j1  runs for ").next().unwrap_or_default();
+    assert!(list.contains("    got hello there\n") && !list.contains("    1\n"), "{screen}");
+    tmux.key("Tab");
+    tmux.sees("> /jobs j1 input");
+    tmux.key("C-u");
+    tmux.sees("a message;");
+    tmux.key("Escape");
+    assert!(until(PATIENCE, || !tmux.screen().contains("esc closes")), "{}", tmux.screen());
 }

@@ -323,3 +323,48 @@ fn plain_lines_are_drawn_for_a_reader_and_a_notice_runs_a_program() {
     assert!(until(PATIENCE, || told() == "haft is done"), "{}", tmux.screen());
     leaves(&tmux, 2);
 }
+
+/// A hook at the start that lasts until the file `go` is there, and says so.
+fn waiting_hook(world: &World) {
+    let go = world.work().join("go").display().to_string();
+    let command = format!("until test -e {go}; do sleep 0.05; done; echo the hook has ended");
+    world.settings(&format!(
+        "[[hooks.SessionStart]]\n[[hooks.SessionStart.hooks]]\ntype = \"command\"\ncommand = {command:?}\n"
+    ));
+}
+
+#[test]
+fn keys_are_taken_while_a_hook_of_the_start_still_runs() {
+    let world = World::new();
+    waiting_hook(&world);
+    let model = world.script(&[json!({"text": "I heard it."})]);
+    let tmux = Tmux::start(&world);
+    tmux.haft(&format!("--model '{model}'"));
+    tmux.sees("a message;");
+    tmux.types("hello there");
+    tmux.sees("> hello there");
+    tmux.key("Enter");
+    tmux.sees("what haft should know now");
+    world.file("go", "");
+    tmux.sees("I heard it.");
+    let told = world.events().into_iter().filter_map(|event| match event.body {
+        haft_types::Body::User { from, .. } => Some(format!("{from:?}")),
+        _ => None,
+    });
+    let told = told.collect::<Vec<_>>().join(" ");
+    assert!(told.starts_with("Hook(\"SessionStart\") Person"), "{told}");
+    tmux.sees("a message;");
+    leaves(&tmux, 1);
+}
+
+#[test]
+fn who_leaves_waits_for_no_hook_of_the_start() {
+    let world = World::new();
+    waiting_hook(&world);
+    let model = world.script(&[json!({"text": "Hello."})]);
+    let tmux = Tmux::start(&world);
+    tmux.haft(&format!("--model '{model}'"));
+    tmux.sees("a message;");
+    leaves(&tmux, 1);
+    tmux.is_sane(&world);
+}

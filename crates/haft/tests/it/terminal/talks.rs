@@ -396,3 +396,65 @@ fn keys_for_the_shell_answer_no_question() {
     tmux.key("C-d");
     tmux.sees("haft -r");
 }
+
+#[test]
+fn a_list_of_things_to_do_stands_over_the_editor_until_they_are_done() {
+    let world = World::new();
+    let folder = world.state().join("tools");
+    std::fs::create_dir_all(&folder).unwrap();
+    let spec = json!({"name": "plan_it", "description": "Keeps a list."});
+    let list = |first: &str, second: &str| {
+        let items = json!([{"text": "read it", "state": first}, {"text": "mend\u{1b}[2J it", "state": second}]);
+        json!({"content": "noted", "detail": {"shape": "todo", "items": items}}).to_string()
+    };
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --spec ] && echo '{spec}' && exit\ntest -e once && echo '{}' || echo '{}'\ntouch once\n",
+        list("completed", "completed"),
+        list("completed", "in_progress"),
+    );
+    let tool = folder.join("plan");
+    std::fs::write(&tool, script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&tool, mode).unwrap();
+    let call = json!({"name": "plan_it", "input": {}});
+    let model = world.script(&[
+        json!({"calls": [call]}),
+        json!({"text": "It is planned."}),
+        json!({"calls": [call]}),
+        json!({"text": "It is over."}),
+    ]);
+    let tmux = talk(&world, &model, "--mode bypass");
+    tmux.line("plan it");
+    tmux.sees("It is planned.");
+    let screen = tmux.sees("a message;");
+    let live = screen.split("It is planned.").last().unwrap_or_default();
+    assert!(live.contains("  > mend\u{241b}[2J it\n    1 of 2 done\n"), "{screen}");
+    tmux.line("and do it");
+    tmux.sees("It is over.");
+    let is_gone = || !tmux.visible().split("It is over.").last().unwrap_or("done").contains("done");
+    assert!(until(PATIENCE, is_gone), "{}", tmux.screen());
+    markers_stand(&tmux.screen());
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+}
+
+/// A terminal that knows no links shows the names alone.
+#[test]
+fn links_to_files_leave_nothing_behind() {
+    let world = World::new();
+    world.file("some where/a.txt", "alpha\n");
+    let grep = json!({"name": "grep", "input": {"pattern": "alpha"}});
+    let model = world.script(&[json!({"calls": [grep]}), json!({"text": "Found."})]);
+    let tmux = talk(&world, &model, "");
+    tmux.line("find it");
+    tmux.sees("Found.");
+    tmux.sees("a message;");
+    tmux.key("C-o");
+    tmux.sees("q back");
+    let shown = tmux.tmux(&["capture-pane", "-ep"]);
+    assert!(shown.contains("some where/a.txt") && !shown.contains("file:"), "{shown:?}");
+    tmux.types("q");
+    tmux.sees("a message;");
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+}
