@@ -79,22 +79,14 @@ impl Markdown {
             }
             Shape::Markdown { text } => prose(out, text),
             Shape::Image { blob, size, path } => {
-                let path = path.as_ref().map(|path| self.shown(path));
-                let _ = writeln!(out, "{}", escape(&image_text(blob, *size, path)));
+                let text = image_text(blob, *size, path.as_ref().map(|path| self.shown(path)));
+                let _ = writeln!(out, "{}", escape(&text));
             }
             Shape::Tree { nodes } => tree(out, nodes, room),
             Shape::Table { columns, rows } => table(out, columns, rows, room),
             Shape::Todo { items } => todo(out, items),
             Shape::Progress { text, done, total } => progress(out, text, *done, *total),
-            Shape::Many { details } if depth >= DEEPEST => {
-                let _ = writeln!(out, "{} (nested too deep to be shown)", details.len());
-            }
-            Shape::Many { details } => {
-                for detail in details {
-                    self.write(detail, room, out, depth + 1);
-                    out.push('\n');
-                }
-            }
+            Shape::Many { details } => self.many(details, room, out, depth),
             Shape::Json { value } => {
                 let text = serde_json::to_string_pretty(value).unwrap_or_default();
                 fence(out, "json", lines(&text).map(Cow::Borrowed), room);
@@ -102,6 +94,17 @@ impl Markdown {
         }
         if let Some(note) = detail.cut.as_ref().and_then(cut_note) {
             let _ = writeln!(out, "\n{}", escape(&note));
+        }
+    }
+
+    fn many(&self, details: &[Detail], room: Room, out: &mut String, depth: usize) {
+        if depth >= DEEPEST {
+            let _ = writeln!(out, "{} (nested too deep to be shown)", details.len());
+            return;
+        }
+        for detail in details {
+            self.write(detail, room, out, depth + 1);
+            out.push('\n');
         }
     }
 
