@@ -297,6 +297,8 @@ fn progress(
     let (message, done, total) = match body {
         Body::CallOutput { call: of, text, .. } if of == call => (text.clone(), None, None),
         Body::CallProgress { call: of, detail } if of == call => match &detail.shape {
+            // What is not there any more is no news.
+            Shape::Progress { text, done: None, .. } if text.is_empty() => return None,
             Shape::Progress { text, done, total } => (text.clone(), *done, *total),
             _ => return None,
         },

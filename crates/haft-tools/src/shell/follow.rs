@@ -87,7 +87,7 @@ pub(super) async fn follow(
     let mut look = of.turn.as_ref().map(|_| Watch::look());
     let (mut deadline, mut is_late) = (deadline, false);
     loop {
-        let shown = of.streams.live.due();
+        let shown = of.streams.due();
         let patience = of.stopped.as_ref().map(|(_, until)| *until);
         tokio::select! {
             biased;
@@ -113,7 +113,7 @@ pub(super) async fn follow(
                 let end = of.stopped.take().map_or(End::Cancelled, |(end, _)| end);
                 return of.given_up(end).await;
             }
-            () = at(shown) => of.streams.live.flush(cx),
+            () = at(shown) => of.streams.show_due(cx),
             () = at(look), if of.stopped.is_none() => {
                 of.listens().await;
                 look = Some(Watch::look());
@@ -172,7 +172,7 @@ impl Following<'_> {
                 // Output that never pauses would leave the clock no chance to run.
                 () = async {
                     self.streams.take(stream, &bytes).await;
-                    self.streams.live.flush_due(cx);
+                    self.streams.show_due(cx);
                     tokio::task::yield_now().await;
                 } => {}
                 // A disk that hangs must not hold up who gave up waiting.

@@ -20,7 +20,7 @@ use haft_text::{
     strip::Stripper,
 };
 use haft_tool::{Cx, Jobs};
-use haft_types::Stream;
+use haft_types::{Shape, Stream};
 use memchr::memmem;
 use tokio::time::Instant;
 
@@ -30,6 +30,10 @@ use super::process::Ends;
 const RATE: u32 = 20;
 /// Bytes of live output between two pieces.
 const LIVE: usize = 16 * 1024;
+/// How long a line without an end stands before people see it.
+const OPEN: Duration = Duration::from_millis(250);
+/// Bytes of such a line that they see, its last ones.
+const OPEN_SEEN: usize = 1_000;
 /// Bytes that are cleaned for them meanwhile: of what is no text next to nothing may be left.
 const LOOKED: usize = 4 * LIVE;
 /// Stretches of one stream in a piece; more are put together.
@@ -63,7 +67,8 @@ pub(super) struct Streams {
     rest: Recent,
     /// Bytes that were cleaned at once.
     cleaned: usize,
-    pub(super) live: Live,
+    live: Live,
+    open: OpenLine,
     pieces: Vec<Bytes>,
     clean: String,
 }
@@ -311,6 +316,7 @@ impl Streams {
             rest: Recent::default(),
             cleaned: 0,
             live: Live::default(),
+            open: OpenLine::default(),
             pieces: Vec::new(),
             clean: String::new(),
         }
@@ -329,7 +335,45 @@ impl Streams {
         let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
         self.pieces.clear();
         channel.lines.take(bytes, &mut self.pieces);
+        self.open.changes(!self.out.lines.open.is_empty() || !self.err.lines.open.is_empty());
         self.pieces_came(stream).await;
+    }
+
+    /// When something of what came is to be shown; none while nothing is.
+    pub(super) fn due(&self) -> Option<Instant> {
+        [self.live.due(), self.open.due()].into_iter().flatten().min()
+    }
+
+    /// Shows what it is time for; a busy stream cannot wait for a timer.
+    pub(super) fn show_due(&mut self, cx: &Cx) {
+        let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= Instant::now());
+        if is_due(self.live.due()) {
+            self.live.flush(cx);
+        }
+        if is_due(self.open.due()) {
+            let line = self.open_line();
+            if self.open.shows(&line) {
+                cx.progress(Shape::Progress { text: line, done: None, total: None });
+            }
+        }
+    }
+
+    /// The lines of both streams that have no end yet, as far as people see them.
+    fn open_line(&self) -> String {
+        let channels = [&self.out, &self.err].into_iter();
+        let open = channels.filter(|of| !of.is_raw && !of.lines.open.is_empty());
+        let lines: Vec<String> = open
+            .map(|of| {
+                let (mut cleaner, mut line) = (Cleaner::new(), String::new());
+                cleaner.push(&of.lines.open, &mut line);
+                cleaner.open(&mut line);
+                // What may be half of a secret is not shown.
+                secrets::Stream::default().push(&self.secrets, &line)
+            })
+            .collect();
+        let line = lines.join("\n");
+        let start = line.ceil_char_boundary(line.len().saturating_sub(OPEN_SEEN));
+        for_people(&line[start..])
     }
 
     async fn pieces_came(&mut self, stream: Stream) {
@@ -546,21 +590,14 @@ impl Live {
     }
 
     /// When the next piece may be shown; none while there is nothing to show.
-    pub(super) fn due(&self) -> Option<Instant> {
+    fn due(&self) -> Option<Instant> {
         let pending = !self.pending.is_empty();
         let next = self.sent.map_or_else(Instant::now, |sent| sent + Duration::from_secs(1) / RATE);
         pending.then_some(next)
     }
 
-    /// Shows what has come where it is time to; a busy stream cannot wait for a timer.
-    pub(super) fn flush_due(&mut self, cx: &Cx) {
-        if self.due().is_some_and(|due| due <= Instant::now()) {
-            self.flush(cx);
-        }
-    }
-
     /// Shows what has come since the last piece.
-    pub(super) fn flush(&mut self, cx: &Cx) {
+    fn flush(&mut self, cx: &Cx) {
         for (stream, text) in self.pending.drain(..) {
             cx.output(stream, for_people(&text));
         }
@@ -571,6 +608,36 @@ impl Live {
         self.size = 0;
         self.dropped = 0;
         self.sent = Some(Instant::now());
+    }
+}
+
+/// What people see of a line that has no end: a prompt, or progress that goes back to its start.
+#[derive(Default)]
+struct OpenLine {
+    shown: String,
+    /// When it changed first since it was shown.
+    changed: Option<Instant>,
+}
+
+impl OpenLine {
+    fn changes(&mut self, is_open: bool) {
+        if is_open || !self.shown.is_empty() {
+            self.changed.get_or_insert_with(Instant::now);
+        } else {
+            self.changed = None;
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.changed.map(|since| since + OPEN)
+    }
+
+    /// Whether it is another one than was shown last.
+    fn shows(&mut self, line: &str) -> bool {
+        self.changed = None;
+        let is_new = self.shown != line;
+        line.clone_into(&mut self.shown);
+        is_new
     }
 }
 

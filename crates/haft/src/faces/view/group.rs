@@ -4,7 +4,7 @@
 //! **Invariant:** only what ended well and has nothing to tell beside its result is in it, so that
 //! nothing is hidden but what the transcript has. It knows kinds of tools, never their names.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use haft_render::{CallEntry, Looked, Renderer as _};
 use haft_types::{Body, Event, Kind, Outcome, Status};
@@ -74,17 +74,16 @@ impl View {
         if self.folding != Folding::Numbered {
             return false;
         }
-        let (call, text) = match &event.body {
-            Body::CallOutput { call, .. } => (call, Cow::Borrowed(entry.output.text())),
-            Body::CallProgress { call, .. } => {
-                let plain = haft_render::Terminal { color: false, ..self.terminal.clone() };
-                let shown = entry.progress.as_ref().map(|it| plain.detail(it, self.room));
-                (call, Cow::Owned(shown.unwrap_or_default()))
-            }
-            _ => return false,
+        let (Body::CallOutput { call, .. } | Body::CallProgress { call, .. }) = &event.body else {
+            return false;
         };
+        let plain = haft_render::Terminal { color: false, ..self.terminal.clone() };
+        let progress = entry.progress.as_ref().map(|it| plain.detail(it, self.room));
+        let progress = progress.unwrap_or_default();
         let short = |line: &str| line[..line.floor_char_boundary(WIDEST)].to_owned();
-        let newest: Vec<String> = text.lines().rev().take(NEWEST).map(short).collect();
+        // Where it is stands behind what it said.
+        let lines = entry.output.text().lines().chain(progress.lines());
+        let newest: Vec<String> = lines.rev().take(NEWEST).map(short).collect();
         self.running = Some((call.clone(), newest.into_iter().rev().collect()));
         true
     }

@@ -458,3 +458,22 @@ fn links_to_files_leave_nothing_behind() {
     tmux.key("C-d");
     tmux.sees("ended with 0");
 }
+
+#[test]
+fn a_line_without_an_end_is_seen_while_the_command_runs() {
+    let world = World::new();
+    let command = "printf '10%%\\r90%%'; until test -e go; do sleep 0.05; done; printf '\\rall\\n'";
+    let call = json!({"name": "bash", "input": {"command": command}});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "It is over."})]);
+    let tmux = talk(&world, &model, "--mode bypass");
+    tmux.line("begin");
+    let screen = tmux.sees("\n  90%\n");
+    assert!(!screen.contains("\n  10%"), "{screen}");
+    world.file("go", "");
+    tmux.sees("It is over.");
+    let screen = tmux.screen();
+    assert!(screen.contains("\n  all\n") && !screen.contains("\n  90%"), "{screen}");
+    markers_stand(&screen);
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+}
