@@ -120,7 +120,8 @@ pub(crate) fn todo(items: &[TodoItem], page: &mut Page) {
                 TodoState::Completed => ("[x] ", Style::Dim),
             };
             // One thing is one line, however it is written.
-            lines(text).fold(line.with(style, mark), |line, part| line.with(style, part))
+            let text = lines(text).collect::<Vec<_>>().join(" ");
+            line.with(style, mark).with(style, &text)
         });
     }
 }

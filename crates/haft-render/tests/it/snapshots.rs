@@ -68,7 +68,7 @@ fn in_the_dark_and_in_the_light() {
             sections(|detail| terminal.detail(detail, room(width, None)))
         });
         insta::assert_snapshot!(format!("shapes_{name}"), shapes);
-        let questions = at_each_width(theme, |terminal, width| questions_of(terminal, width));
+        let questions = at_each_width(theme, questions_of);
         insta::assert_snapshot!(format!("questions_{name}"), questions);
     }
 }

@@ -14,16 +14,12 @@ use crate::{
 
 /// Rows of the editor that are shown at most.
 const EDITED: u16 = 8;
-/// Lines of what is open in a list.
-const PANEL: usize = 10;
 /// Rows of an answer's label that are shown.
 const LABELLED: usize = 8;
 /// Other agents that have a row each.
 const LANES: usize = 4;
 /// Lines of what runs that are shown before it is opened.
 const RUNNING: usize = 6;
-/// Rows that are left for all else while it is open.
-const OPENED: usize = 8;
 /// Things to do that are shown.
 const TODO: usize = 4;
 /// Messages that wait which are shown.
@@ -35,7 +31,7 @@ const BEATS: [&str; 4] = ["\u{b7}", "\u{2022}", "\u{25cf}", "\u{2022}"];
 
 /// What of the live region is left out where there is little room, from what is needed least on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Thrift {
+pub(super) enum Thrift {
     /// All is shown.
     Ample,
     /// No blank row, and a row of what waits.
@@ -77,48 +73,53 @@ impl App {
     }
 
     fn rows_by(&mut self, thrift: Thrift, width: u16, height: u16, now: u64) -> Vec<Row> {
-        let mut rows = Vec::new();
-        if thrift == Thrift::Ample {
-            rows.push(Row::default());
-        }
+        let mut below = Vec::new();
         if thrift < Thrift::Tight {
-            let room = usize::from(height / 2).saturating_sub(OPENED);
-            let most = match thrift {
-                Thrift::Ample if self.is_opened => room.max(RUNNING),
-                Thrift::Ample => RUNNING,
-                _ => 2,
-            };
-            self.is_cut = false;
-            self.reading_row(width, most, &mut rows);
-            self.running_rows(width, most, &mut rows);
-            self.is_opened &= !(self.reading.is_empty() && self.running.is_empty());
-            self.todo_rows(thrift, width, &mut rows);
+            self.todo_rows(thrift, width, &mut below);
             let lanes = if thrift == Thrift::Ample { LANES } else { 1 };
-            self.activity_rows(width, now, lanes, &mut rows);
+            self.activity_rows(width, now, lanes, &mut below);
             let most = if thrift == Thrift::Ample { WAITING } else { 1 };
-            self.queue_rows(width, most, &mut rows);
+            self.queue_rows(width, most, &mut below);
         }
-        self.dialog_rows(thrift, width, now, &mut rows);
-        let (things, lines) = match thrift {
-            Thrift::Ample => {
-                (LISTED, usize::from(height / 2).saturating_sub(OPENED).clamp(2, PANEL))
-            }
-            Thrift::Close => (LISTED / 2, 2),
-            Thrift::Tight | Thrift::Bare => (1, 0),
-        };
-        self.panel_rows(width, things, lines, &mut rows);
+        self.dialog_rows(thrift, width, now, &mut below);
+        self.panel_rows(thrift, (width, height), &mut below);
         let edited = if thrift < Thrift::Tight { EDITED.min(height / 3).max(1) } else { 1 };
-        self.editor_rows(width, edited, &mut rows);
+        self.editor_rows(width, edited, &mut below);
         let listed = match thrift {
             Thrift::Ample => LISTED,
             Thrift::Close | Thrift::Tight => LISTED / 2,
             Thrift::Bare => 1,
         };
-        self.list_rows(width, listed, &mut rows);
+        self.list_rows(width, listed, &mut below);
         if thrift < Thrift::Tight || !self.hint.is_empty() {
-            rows.push(self.status_row(width));
+            below.push(self.status_row(width));
         }
+        let mut rows = Vec::new();
+        if thrift == Thrift::Ample {
+            rows.push(Row::default());
+        }
+        if thrift < Thrift::Tight {
+            // A blank row stands above it, and one that says what is left out.
+            let room = usize::from(height / 2).saturating_sub(below.len() + 2);
+            self.going_rows(thrift, width, room, &mut rows);
+        }
+        rows.append(&mut below);
         rows
+    }
+
+    /// What goes on, in so many rows where it is opened.
+    fn going_rows(&mut self, thrift: Thrift, width: u16, room: usize, rows: &mut Vec<Row>) {
+        self.is_opened &= !(self.reading.is_empty() && self.running.is_empty());
+        let most = match thrift {
+            Thrift::Ample if self.is_opened => room.max(RUNNING),
+            Thrift::Ample => RUNNING,
+            _ => 2,
+        };
+        self.is_cut = false;
+        let before = rows.len();
+        self.reading_row(width, most, rows);
+        let left = if self.is_opened { most.saturating_sub(rows.len() - before) } else { most };
+        self.running_rows(width, left, rows);
     }
 
     pub(super) fn row(&self, width: u16) -> RowBuilder {
@@ -183,9 +184,11 @@ impl App {
             return;
         }
         let first = self.running.len().saturating_sub(most);
-        if first > 0 && !self.is_opened {
+        if first > 0 {
             self.is_cut = true;
-            rows.push(self.row(width).with(Look::DIM, "  \u{2026} ctrl+o shows more").build());
+            let more = if self.is_opened { "shows all" } else { "shows more" };
+            let text = format!("  \u{2026} ctrl+o {more}");
+            rows.push(self.row(width).with(Look::DIM, &text).build());
         }
         for line in self.running.iter().skip(first) {
             rows.push(self.row(width).with(Look::PLAIN, "  ").with(Look::DIM, line).build());
@@ -392,6 +395,11 @@ impl App {
 
     /// Makes or drops the list of completions after a change, and asks for what they are made of.
     pub(super) fn with_list(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
+        let (text, cursor) = (self.editor.text(), self.editor.cursor());
+        self.unlisted.take_if(|(closed, at)| closed != text || *at != cursor);
+        if self.unlisted.is_some() {
+            return effects;
+        }
         if let Some(Argument { command, before, .. }) = self.argument() {
             effects.extend(self.list_values(&command, &before));
             return effects;

@@ -155,6 +155,8 @@ pub struct App {
     queue: Vec<Queued>,
     dialogs: VecDeque<Dialog>,
     list: Option<List>,
+    /// The text and the place in it for which the list was closed.
+    unlisted: Option<(String, usize)>,
     panel: Option<panel::Open>,
     commands: Vec<CommandRow>,
     /// Values for arguments of commands, each with what is shown behind it.
@@ -199,6 +201,7 @@ impl App {
             queue: Vec::new(),
             dialogs: VecDeque::new(),
             list: None,
+            unlisted: None,
             panel: None,
             commands,
             values: BTreeMap::new(),
@@ -262,6 +265,21 @@ impl App {
     /// Sets the mode that holds.
     pub const fn set_mode(&mut self, mode: Mode) {
         self.mode = mode;
+    }
+
+    /// Sets the messages that wait, before there is a session that says so.
+    pub fn set_queue(&mut self, waiting: Vec<Queued>) {
+        self.queue = waiting;
+    }
+
+    /// What is put aside.
+    pub fn take_aside(&mut self) -> String {
+        std::mem::take(&mut self.aside)
+    }
+
+    /// Puts this aside, from the session before.
+    pub fn set_aside(&mut self, aside: String) {
+        self.aside = aside;
     }
 
     /// Whether a turn runs or is expected.
@@ -451,7 +469,8 @@ impl App {
         let typed = !self.editor.is_empty();
         let dialog = self.dialogs.front_mut()?;
         // With something typed before, a key may still be meant for that.
-        dialog.reached = dialog.reached.or_else(|| (is_armed && !typed).then_some(now));
+        let is_meant = is_armed && (!typed || key.code == KeyCode::Tab);
+        dialog.reached = dialog.reached.or(is_meant.then_some(now));
         // Who writes a reason or a value does not pause before the end of it.
         let is_reached = is_armed || dialog.reached.is_some_and(|since| since <= now);
         let fills = dialog.form.as_ref().is_some_and(|form| form.asks().is_some());
@@ -639,6 +658,7 @@ impl App {
         if self.editor.search().is_some() {
             self.edit(Edit::SearchCancel);
         } else if self.list.take().is_some() {
+            self.unlisted = Some((self.editor.text().to_owned(), self.editor.cursor()));
         } else if self.is_at_work() {
             return vec![Effect::Interrupt];
         } else if !self.editor.is_empty() {

@@ -4,7 +4,7 @@
 //! What is selected is a thing, not a place: rows that come and go do not move it. Letters are for the
 //! editor: nobody who begins a message stops a thing.
 
-use super::{App, Effect, Look, keymap};
+use super::{App, Effect, Look, keymap, live::Thrift};
 use crate::{
     editor::Edit,
     input::{Key, KeyCode, Modifiers},
@@ -55,6 +55,13 @@ pub(super) struct Open {
     /// Whether the detail of the selected row is shown.
     with_detail: bool,
 }
+
+/// Things that are shown.
+const SHOWN: usize = 6;
+/// Lines of what is open.
+const LINES: usize = 10;
+/// Rows that are left for all else.
+const ELSE: usize = 10;
 
 impl Open {
     fn selected(&self) -> Option<&PanelRow> {
@@ -122,9 +129,20 @@ impl App {
         Some(Vec::new())
     }
 
-    /// At most so many rows of the open list, with at most so many lines of what is open in it.
-    pub(super) fn panel_rows(&self, width: u16, most: usize, lines: usize, rows: &mut Vec<Row>) {
+    /// The rows of the open list, for a terminal of so many columns and rows.
+    pub(super) fn panel_rows(
+        &self,
+        thrift: Thrift,
+        (width, height): (u16, u16),
+        rows: &mut Vec<Row>,
+    ) {
         let Some(open) = self.panel.as_ref().filter(|_| self.question().is_none()) else { return };
+        let (most, lines) = match thrift {
+            Thrift::Ample => (SHOWN, usize::from(height / 2).saturating_sub(ELSE).clamp(2, LINES)),
+            Thrift::Close => (2, 2),
+            Thrift::Tight => (1, 1),
+            Thrift::Bare => (1, 0),
+        };
         let first = open.selected.saturating_sub(most - 1);
         for (index, row) in open.panel.rows.iter().enumerate().skip(first).take(most) {
             let is_selected = index == open.selected;
@@ -138,16 +156,21 @@ impl App {
                 }
             }
         }
-        if let Some(more) = open.panel.rows.len().checked_sub(first + most).filter(|it| *it > 0) {
-            rows.push(self.row(width).with(Look::DIM, &format!("  and {more} more")).build());
+        if thrift < Thrift::Bare {
+            rows.push(self.panel_keys(open, first + most, width));
         }
+    }
+
+    /// What can be done with the selected row, behind how many rows come after so many.
+    fn panel_keys(&self, open: &Open, shown: usize, width: u16) -> Row {
+        let more = open.panel.rows.len().saturating_sub(shown);
+        let more = if more > 0 { format!("and {more} more \u{b7} ") } else { String::new() };
         let actions = open.selected().map_or(&[][..], |row| &row.actions);
         let actions: Vec<String> =
             actions.iter().map(|action| format!("{} {}, ", action.key, action.label)).collect();
-        let actions = actions.concat();
-        let opens = if open.with_detail { "closes it" } else { "opens it" };
-        let keys = format!("  enter {opens}, {actions}esc closes the list");
-        rows.push(self.row(width).with(Look::DIM, &keys).build());
+        let opens = if open.with_detail { "closes it" } else { "opens" };
+        let keys = format!("  {more}enter {opens}, {}esc leaves", actions.concat());
+        self.row(width).with(Look::DIM, &keys).build()
     }
 }
 
@@ -222,7 +245,7 @@ mod tests {
     fn letters_are_for_the_editor_and_a_begun_line_is_ended_by_the_person() {
         let mut app = App::new(Vec::new(), Vec::new(), false);
         app.show_panel(panel(&["j1", "j2"]));
-        assert!(shown(&mut app).contains("enter opens it, ctrl+x stop, tab input, esc closes"));
+        assert!(shown(&mut app).contains("enter opens, ctrl+x stop, tab input, esc leaves"));
         assert_eq!(press(&mut app, KeyCode::Tab), []);
         assert_eq!(app.typed(), "/jobs j1 input ");
         assert_eq!(press(&mut app, KeyCode::Char('y')), []);

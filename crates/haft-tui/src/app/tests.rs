@@ -374,11 +374,11 @@ fn what_goes_on_opens_in_its_place_and_then_in_the_transcript() {
     };
     assert_eq!(count(&mut app), 6);
     assert_eq!(press(&mut app, "ctrl+o", 0), []);
-    assert_eq!(count(&mut app), 22);
+    assert_eq!(count(&mut app), 26);
     assert_eq!(press(&mut app, "ctrl+o", 0), [Effect::Transcript]);
     assert_eq!(count(&mut app), 6);
     assert_eq!(press(&mut app, "ctrl+e", 0), []);
-    assert_eq!(count(&mut app), 22);
+    assert_eq!(count(&mut app), 26);
     // What opens next begins closed.
     app.set_running(&[]);
     count(&mut app);
@@ -426,4 +426,63 @@ fn what_is_typed_can_be_put_aside() {
     press(&mut app, "ctrl+s", 0);
     assert_eq!(press(&mut app, "alt+p", 0), [Effect::Values("model".to_owned())]);
     assert_eq!(app.typed(), "/model ");
+}
+
+#[test]
+fn escape_closes_a_list_then_stops_and_then_clears() {
+    let mut app = app();
+    for text in ["/mo", "/mode ", "@a"] {
+        app.expect_turn(true);
+        typed(&mut app, text, 0);
+        app.set_values("mode", vec![("ask".to_owned(), String::new())]);
+        app.offer("a", vec!["aa".to_owned()]);
+        let listed = |app: &mut App| {
+            let rows = shown(app, 0).into_iter().map(|row| row.replace("\u{1b}[7m", ""));
+            rows.filter(|row| ["  /mode", "  ask", "  aa"].iter().any(|it| row.starts_with(it)))
+                .count()
+                > 0
+        };
+        assert!(listed(&mut app), "{text}");
+        assert_eq!(press(&mut app, "escape", 0), []);
+        assert!(!listed(&mut app), "{text}");
+        assert_eq!(press(&mut app, "escape", 0), [Effect::Interrupt]);
+        app.expect_turn(false);
+        assert_eq!((press(&mut app, "escape", 0), &*app.typed()), (Vec::new(), ""));
+        // What is typed anew is completed anew.
+        typed(&mut app, text, 0);
+        app.offer("a", vec!["aa".to_owned()]);
+        assert!(listed(&mut app), "{text}");
+        press(&mut app, "ctrl+u", 0);
+    }
+}
+
+#[test]
+fn a_reason_behind_tab_ends_with_enter_whatever_was_typed_before() {
+    let mut app = app();
+    ask(&mut app, 0);
+    typed(&mut app, "yy", 100);
+    press(&mut app, "tab", 1_000);
+    typed(&mut app, " no", 1_010);
+    let effects = press(&mut app, "enter", 1_020);
+    let reply = Reply { text: Some("yy no".into()), ..Reply::pick("deny") };
+    assert!(effects.contains(&Effect::Reply(QuestionId::nth(1), reply)), "{effects:?}");
+}
+
+#[test]
+fn what_is_open_leaves_room_for_the_editor_on_any_terminal() {
+    let mut app = app();
+    let row = |n: usize| PanelRow {
+        id: format!("j{n}"),
+        text: format!("j{n}  runs for 3 s: sleep"),
+        detail: (1..=30).map(|n| format!("line {n}")).collect(),
+        actions: Vec::new(),
+    };
+    app.show_panel(Panel { name: "jobs", rows: (1..15).map(row).collect(), moves: true });
+    press(&mut app, "enter", 0);
+    for (height, lines) in [(40, 10), (24, 2), (16, 2), (12, 1), (10, 1), (8, 1), (6, 0), (4, 0)] {
+        let rows = app.rows(80, height, 0);
+        assert!(rows.len() <= usize::from(height / 2), "{height}: {rows:?}");
+        let count = |start: &str| rows.iter().filter(|row| row.text.starts_with(start)).count();
+        assert_eq!((count("    line "), count("> ")), (lines, 1), "{height}: {rows:?}");
+    }
 }

@@ -9,7 +9,7 @@ use haft_tui::{
     app::{CommandRow, keymap},
     pager::Pager,
 };
-use haft_types::{AgentPath, Effort, Mode, Part, When};
+use haft_types::{AgentPath, Effort, Mode, Part, Queued, When};
 
 use super::{
     Interface, Next,
@@ -113,7 +113,10 @@ impl Interface {
         let begins = matches!(command, Command::Say { .. });
         let explains = matches!(command, Command::Explain { .. });
         self.spoke |= begins || matches!(command, Command::Run { .. });
-        let Some(control) = &self.control else { return self.unsent.push(command) };
+        let Some(control) = &self.control else {
+            self.unsent.push(command);
+            return self.show_unsent();
+        };
         let answer = control.send(command);
         let answered = answer.map(move |answer| Answered::Command { begins, explains, answer });
         self.sends.push(answered.boxed());
@@ -410,7 +413,27 @@ impl Interface {
         self.send(Command::Mode { mode: Some(mode) });
     }
 
+    /// Shows the messages that wait for the session to be there.
+    fn show_unsent(&mut self) {
+        let says = self.unsent.iter().filter_map(|command| match command {
+            Command::Say { parts, when, .. } => Some((parts.clone(), *when)),
+            _ => None,
+        });
+        let queued = (1..).zip(says).map(|(id, (parts, when))| Queued { id, when, parts });
+        self.app.set_queue(queued.collect());
+    }
+
     pub(super) fn withdraw(&mut self) {
+        if self.control.is_none() {
+            let says = |command: &mut Command| matches!(command, Command::Say { .. });
+            for command in self.unsent.extract_if(.., says).collect::<Vec<_>>().iter().rev() {
+                if let Command::Say { parts, .. } = command {
+                    self.give_back(parts);
+                }
+            }
+            self.app.expect_turn(false);
+            return self.show_unsent();
+        }
         self.send(Command::Withdraw { agent: AgentPath::default(), id: None });
     }
 }

@@ -139,8 +139,8 @@ pub async fn run(
     extensions: &Extensions,
     mut typed: Option<UnboundedReceiver<Typed>>,
 ) -> Ending {
-    let (mut start, mut rest) = (start.clone(), Vec::new());
-    while let Some(next) = Box::pin(talk(&start, extensions, &mut typed, &mut rest)).await? {
+    let (mut start, mut carried) = (start.clone(), Carried::default());
+    while let Some(next) = Box::pin(talk(&start, extensions, &mut typed, &mut carried)).await? {
         // What began the first one does not begin the next.
         (start.prompt, start.continue_last, start.resume) = (None, false, None);
         if let Next::Open(id) = next {
@@ -150,13 +150,21 @@ pub async fn run(
     Ok(())
 }
 
-/// Runs one conversation; gives what follows. `rest` is what was typed behind the end of the one
-/// before, and then of this one.
+/// What goes from one conversation to the next.
+#[derive(Default)]
+struct Carried {
+    /// What was typed behind the end of the one before.
+    inputs: Vec<Input>,
+    /// What the person put aside.
+    aside: String,
+}
+
+/// Runs one conversation; gives what follows.
 async fn talk(
     start: &Start,
     extensions: &Extensions,
     typed: &mut Option<UnboundedReceiver<Typed>>,
-    rest: &mut Vec<Input>,
+    carried: &mut Carried,
 ) -> Result<Option<Next>, Failure> {
     let problems = Problems::default();
     let opened = agent::open(start, true, extensions, &problems).await;
@@ -166,12 +174,13 @@ async fn talk(
     if let Some(prompt) = start.prompt.clone().filter(|prompt| prompt != "-") {
         talk.say(&prompt, When::Steer);
     }
-    talk.inputs(std::mem::take(rest))?;
+    talk.app.set_aside(std::mem::take(&mut carried.aside));
+    talk.inputs(std::mem::take(&mut carried.inputs))?;
     let typed = typed.get_or_insert_with(|| Keys::new(false).read());
     let mut live = None;
     let starting = live_session(core.clone(), start, extensions, talk.leaving.clone());
     let ending = Box::pin(talk.run(starting, &mut live, typed)).await;
-    *rest = std::mem::take(&mut talk.rest);
+    *carried = Carried { inputs: std::mem::take(&mut talk.rest), aside: talk.app.take_aside() };
     let spoke = talk.spoke || talk.core.resumed.is_some();
     let next = talk.next.take();
     drop(talk);
@@ -378,6 +387,7 @@ impl Interface {
             self.tell(&format!("haft: {}", view::safe(&problem.to_string())));
         }
         self.control = Some(live.control.clone());
+        self.app.set_queue(Vec::new());
         for command in std::mem::take(&mut self.unsent) {
             self.send(command);
         }
@@ -566,6 +576,10 @@ impl Interface {
 
     fn leave(&mut self) {
         self.leaving.cancel();
+        if self.control.is_none() {
+            // Nothing is begun for who leaves.
+            self.unsent.clear();
+        }
         self.send(Command::Attend { there: false });
         self.send(Command::Interrupt { agent: AgentPath::default() });
         self.ended = true;

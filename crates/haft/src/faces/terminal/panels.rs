@@ -23,10 +23,10 @@ pub(super) fn of_jobs(core: &Core, open: Option<&str>) -> Panel {
             let line = format!("/jobs {id}{rest}");
             PanelAction { key, label, line, is_begun }
         };
-        let mut actions = vec![action("ctrl+o", "print", "", false)];
+        let mut actions = vec![action("ctrl+o", "prints", "", false)];
         if job.end().is_none() {
-            actions.push(action("ctrl+x", "stop", " stop", false));
-            actions.push(action("tab", "input", " input ", true));
+            actions.push(action("ctrl+x", "stops", " stop", false));
+            actions.push(action("tab", "answers", " input ", true));
         }
         let detail = if open == Some(id) { newest(core, job) } else { Vec::new() };
         let text = view::safe(&format!("{id}  {}: {}", jobs::state(job), job.title()));

@@ -54,7 +54,7 @@ fn a_job_is_looked_at_answered_and_stopped() {
 /// `/jobs` alone lists them over the editor: one opens, gets a line, and the list goes.
 fn is_a_list(tmux: &Tmux) {
     tmux.line("/jobs");
-    let screen = tmux.sees("enter opens it, ctrl+o print, ctrl+x stop, tab input, esc closes");
+    let screen = tmux.sees("enter opens, ctrl+o prints, ctrl+x stops, tab answers, esc leaves");
     assert!(screen.contains("j1  runs for "), "{screen}");
     tmux.key("Enter");
     let screen = tmux.sees("enter closes it");
@@ -65,5 +65,5 @@ fn is_a_list(tmux: &Tmux) {
     tmux.key("C-u");
     tmux.sees("a message;");
     tmux.key("Escape");
-    assert!(until(PATIENCE, || !tmux.screen().contains("esc closes")), "{}", tmux.screen());
+    assert!(until(PATIENCE, || !tmux.screen().contains("esc leaves")), "{}", tmux.screen());
 }

@@ -344,9 +344,16 @@ fn keys_are_taken_while_a_hook_of_the_start_still_runs() {
     tmux.types("hello there");
     tmux.sees("> hello there");
     tmux.key("Enter");
-    tmux.sees("what haft should know now");
+    tmux.sees("  waits: hello there");
+    // What waits can be taken back.
+    tmux.key("Up");
+    tmux.sees("> hello there");
+    assert!(until(PATIENCE, || !tmux.visible().contains("waits:")), "{}", tmux.visible());
+    tmux.key("Enter");
+    tmux.sees("  waits: hello there");
     world.file("go", "");
     tmux.sees("I heard it.");
+    assert!(!tmux.visible().contains("waits:"), "{}", tmux.visible());
     let told = world.events().into_iter().filter_map(|event| match event.body {
         haft_types::Body::User { from, .. } => Some(format!("{from:?}")),
         _ => None,
@@ -367,4 +374,20 @@ fn who_leaves_waits_for_no_hook_of_the_start() {
     tmux.sees("a message;");
     leaves(&tmux, 1);
     tmux.is_sane(&world);
+}
+
+#[test]
+fn nothing_is_begun_for_who_leaves_before_the_start_is_over() {
+    let world = World::new();
+    waiting_hook(&world);
+    let model = world.script(&[json!({"text": "Hello."})]);
+    let tmux = Tmux::start(&world);
+    tmux.haft(&format!("--model '{model}'"));
+    tmux.sees("a message;");
+    tmux.line("hello there");
+    tmux.sees("  waits: hello there");
+    leaves(&tmux, 1);
+    assert!(!tmux.screen().contains("Hello."), "{}", tmux.screen());
+    let begun = |body| matches!(body, haft_types::Body::User { .. });
+    assert!(!world.events().into_iter().any(|event| begun(event.body)));
 }
