@@ -119,7 +119,9 @@ impl App {
         let before = rows.len();
         self.reading_row(width, most, rows);
         let left = if self.is_opened { most.saturating_sub(rows.len() - before) } else { most };
-        self.running_rows(width, left, rows);
+        self.running_rows(width, left, thrift == Thrift::Ample, rows);
+        // Where there is no room to open it, only the transcript has more.
+        self.is_cut &= thrift == Thrift::Ample && room > RUNNING;
     }
 
     pub(super) fn row(&self, width: u16) -> RowBuilder {
@@ -178,13 +180,13 @@ impl App {
         }
     }
 
-    /// The newest lines of what runs.
-    fn running_rows(&mut self, width: u16, most: usize, rows: &mut Vec<Row>) {
+    /// The newest lines of what runs; it `says` where there are more.
+    fn running_rows(&mut self, width: u16, most: usize, says: bool, rows: &mut Vec<Row>) {
         if self.question().is_some() {
             return;
         }
         let first = self.running.len().saturating_sub(most);
-        if first > 0 {
+        if first > 0 && says {
             self.is_cut = true;
             let more = if self.is_opened { "shows all" } else { "shows more" };
             let text = format!("  \u{2026} ctrl+o {more}");

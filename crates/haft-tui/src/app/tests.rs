@@ -379,6 +379,14 @@ fn what_goes_on_opens_in_its_place_and_then_in_the_transcript() {
     assert_eq!(count(&mut app), 6);
     assert_eq!(press(&mut app, "ctrl+e", 0), []);
     assert_eq!(count(&mut app), 26);
+    // Where there is no room for more, there is only the transcript.
+    press(&mut app, "ctrl+o", 0);
+    for height in [8, 12, 16] {
+        app.rows(60, height, 0);
+        assert_eq!(press(&mut app, "ctrl+o", 0), [Effect::Transcript], "{height}");
+    }
+    count(&mut app);
+    assert_eq!(press(&mut app, "ctrl+o", 0), []);
     // What opens next begins closed.
     app.set_running(&[]);
     count(&mut app);
