@@ -80,8 +80,10 @@ impl Form {
                 format!("{typed:?} is not taken: {} is wanted", field.kind.wanted())
             })?),
         };
-        if let Some(value) = value {
-            self.values.insert(field.name.clone(), value);
+        match value {
+            Some(value) => drop(self.values.insert(field.name.clone(), value)),
+            // Also where there was one before somebody went back.
+            None => drop(self.values.remove(&field.name)),
         }
         self.at += 1;
         Ok(())
@@ -242,6 +244,14 @@ mod tests {
         );
         assert!(form.filled().contains(&"Name (of the service): api".to_owned()));
         assert!(form.back() && form.asks().is_some());
+    }
+
+    #[test]
+    fn a_value_that_is_left_out_on_the_way_back_is_gone() {
+        let mut form = Form::new(&json!({"properties": {"tag": {"type": "string"}}})).unwrap();
+        form.take("old").unwrap();
+        assert!(form.back() && form.take("").is_ok());
+        assert_eq!(form.values(), json!({}));
     }
 
     #[test]

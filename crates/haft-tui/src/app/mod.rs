@@ -157,7 +157,7 @@ pub struct App {
     list: Option<List>,
     /// The text and the place in it for which the list was closed.
     unlisted: Option<(String, usize)>,
-    panel: Option<panel::Open>,
+    panel: Option<panel::OpenPanel>,
     commands: Vec<CommandRow>,
     /// Values for arguments of commands, each with what is shown behind it.
     values: BTreeMap<String, Vec<(String, String)>>,

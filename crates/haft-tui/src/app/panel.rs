@@ -49,7 +49,7 @@ pub struct PanelAction {
 }
 
 /// A panel that is open.
-pub(super) struct Open {
+pub(super) struct OpenPanel {
     panel: Panel,
     selected: usize,
     /// Whether the detail of the selected row is shown.
@@ -63,7 +63,12 @@ const LINES: usize = 10;
 /// Rows that are left for all else.
 const ELSE: usize = 10;
 
-impl Open {
+impl OpenPanel {
+    fn select(&mut self, row: usize) {
+        self.with_detail &= self.selected == row;
+        self.selected = row;
+    }
+
     fn selected(&self) -> Option<&PanelRow> {
         self.panel.rows.get(self.selected)
     }
@@ -78,9 +83,9 @@ impl App {
         }
         let before = self.panel.take().filter(|open| open.panel.name == panel.name);
         let at = |id: &str| panel.rows.iter().position(|row| row.id == id);
-        let selected = before.as_ref().and_then(Open::selected).and_then(|row| at(&row.id));
+        let selected = before.as_ref().and_then(OpenPanel::selected).and_then(|row| at(&row.id));
         let with_detail = selected.is_some() && before.is_some_and(|open| open.with_detail);
-        self.panel = Some(Open { selected: selected.unwrap_or_default(), with_detail, panel });
+        self.panel = Some(OpenPanel { selected: selected.unwrap_or_default(), with_detail, panel });
     }
 
     /// The name of the list that is open.
@@ -119,7 +124,7 @@ impl App {
     }
 
     fn act(&mut self, key: Key) -> Option<Vec<Effect>> {
-        let row = self.panel.as_ref().and_then(Open::selected)?;
+        let row = self.panel.as_ref().and_then(OpenPanel::selected)?;
         let is_pressed = |action: &&PanelAction| keymap::parse(action.key) == Some(key);
         let PanelAction { line, is_begun, .. } = row.actions.iter().find(is_pressed)?.clone();
         if !is_begun {
@@ -162,7 +167,7 @@ impl App {
     }
 
     /// What can be done with the selected row, behind how many rows come after so many.
-    fn panel_keys(&self, open: &Open, shown: usize, width: u16) -> Row {
+    fn panel_keys(&self, open: &OpenPanel, shown: usize, width: u16) -> Row {
         let more = open.panel.rows.len().saturating_sub(shown);
         let more = if more > 0 { format!("and {more} more \u{b7} ") } else { String::new() };
         let actions = open.selected().map_or(&[][..], |row| &row.actions);
@@ -171,13 +176,6 @@ impl App {
         let opens = if open.with_detail { "closes it" } else { "opens" };
         let keys = format!("  {more}enter {opens}, {}esc leaves", actions.concat());
         self.row(width).with(Look::DIM, &keys).build()
-    }
-}
-
-impl Open {
-    fn select(&mut self, row: usize) {
-        self.with_detail &= self.selected == row;
-        self.selected = row;
     }
 }
 
