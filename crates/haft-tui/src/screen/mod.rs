@@ -73,6 +73,9 @@ const NO_WRAP: &str = "\u{1b}[?7l";
 const SAVE: &str = "\u{1b}7";
 const RESTORE: &str = "\u{1b}8";
 const WRAP: &str = "\u{1b}[?7h";
+/// To the next row, which becomes a part of the same line: by a blank in the last column, wherever
+/// that is, and one behind it.
+const NEXT_OF_LINE: &str = "\u{1b}[?7h\u{1b}[999C  \r\u{1b}[?7l";
 
 impl Screen {
     /// A region without rows at the cursor, which stands in the first column.
@@ -155,20 +158,12 @@ impl Screen {
             match self.reflow {
                 _ if index == 0 => {}
                 Reflow::KeepsCell => out.push_str("\r\n"),
-                // A blank in the last column, wherever that is, and one behind it make the next row
-                // a part of the same line.
-                Reflow::KeepsLine => {
-                    out.push_str(WRAP);
-                    out.push_str("\u{1b}[999C  \r");
-                    out.push_str(NO_WRAP);
-                }
+                Reflow::KeepsLine => out.push_str(NEXT_OF_LINE),
             }
             out.push_str(&row.text);
         }
         out.push_str(WRAP);
-        if rows.len() > 1 {
-            up(rows.len() - 1, out);
-        }
+        up(rows.len().saturating_sub(1), out);
         out.push('\r');
     }
 
@@ -178,6 +173,16 @@ impl Screen {
             return;
         }
         out.push_str(BEGIN);
+        match self.reflow {
+            Reflow::KeepsCell => self.redraw_cells(rows, out),
+            Reflow::KeepsLine => self.redraw_line(rows, out),
+        }
+        out.push_str(WRAP);
+        out.push_str(END);
+        self.drawn = rows.to_vec();
+    }
+
+    fn redraw_cells(&self, rows: &[Row], out: &mut String) {
         // Where the terminal has just become lower, the way down ends at its last row. The way back
         // must not start there.
         out.push_str(SAVE);
@@ -192,20 +197,43 @@ impl Screen {
                 let _ = write!(out, "\u{1b}[{}B", index - at);
                 at = index;
             }
-            out.push_str(&row.text);
-            // Blanks leave alone what makes the rows one line.
-            let blanks = usize::from(drawn.columns.saturating_sub(row.columns));
-            out.extend(std::iter::repeat_n(' ', blanks));
+            row.over(drawn, out);
             out.push('\r');
         }
         out.push_str(RESTORE);
-        out.push_str(WRAP);
-        out.push_str(END);
-        self.drawn = rows.to_vec();
+    }
+
+    /// Draws every row down to the last one that differs. The terminal may have cut rows below the
+    /// cursor: what is drawn there has to become a part of the same line again.
+    fn redraw_line(&self, rows: &[Row], out: &mut String) {
+        let differ = |(row, drawn): (&Row, &Row)| row != drawn;
+        let last = rows.iter().zip(&self.drawn).rposition(differ).unwrap_or(0);
+        out.push_str(NO_WRAP);
+        for (index, (row, drawn)) in rows.iter().zip(&self.drawn).take(last + 1).enumerate() {
+            if index > 0 {
+                out.push_str(NEXT_OF_LINE);
+            }
+            row.over(drawn, out);
+        }
+        up(last, out);
+        out.push('\r');
+    }
+}
+
+impl Row {
+    /// Adds the row, and blanks for what it leaves of the row that stood there. They leave alone what
+    /// makes rows one line.
+    fn over(&self, drawn: &Self, out: &mut String) {
+        out.push_str(&self.text);
+        let blanks = usize::from(drawn.columns.saturating_sub(self.columns));
+        out.extend(std::iter::repeat_n(' ', blanks));
     }
 }
 
 fn up(rows: usize, out: &mut String) {
+    if rows == 0 {
+        return;
+    }
     // Writing to a string cannot fail.
     let _ = write!(out, "\u{1b}[{rows}A");
 }

@@ -141,3 +141,22 @@ fn every_line_stands_once_in_xterm() {
     let mut xterm = Xterm::start();
     lines_stand(Reflow::KeepsLine, |script| xterm.lines(of_emulator(script.size), &script.steps));
 }
+
+/// A terminal of xterm.js that became lower, then higher, and cut rows of the region meanwhile, all
+/// before the program heard of it: what is drawn then is a part of the region's line again.
+#[test]
+fn a_row_that_was_cut_is_a_part_of_the_line_again() {
+    let size = |columns, rows| Size { columns, rows };
+    let steps = [
+        Step::Resize(size(37, 13)),
+        Step::Hear,
+        Step::Frame(vec![], vec![4; 6]),
+        Step::Resize(size(30, 8)),
+        Step::Resize(size(36, 22)),
+        Step::Frame(vec![], vec![4, 4, 4, 4, 4, 36]),
+        Step::Resize(size(30, 22)),
+    ];
+    let script = script(Reflow::KeepsLine, 20, size(30, 8), &steps);
+    let lines = Xterm::start().lines(of_emulator(script.size), &script.steps);
+    assert_eq!(lines, script.wanted);
+}
