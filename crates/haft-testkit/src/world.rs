@@ -195,6 +195,19 @@ impl World {
         Self { host, root, session, dispatcher, recorder, folder: None }
     }
 
+    /// The same world with its kept outputs on the disk, as in the program itself.
+    #[must_use]
+    pub fn keeping_in(self, folder: &Path) -> Self {
+        let outs = Arc::new(Outs::in_folder(folder, 1 << 32));
+        let (judge, blobs) = ((*self.session.permissions()).clone(), Arc::default());
+        let blobs: Arc<MemoryBlobs> = blobs;
+        let session = Arc::new(Session::new("disk", self.recorder.clone(), blobs, outs, judge));
+        // Set once, right here.
+        drop(self.recorder.broker.set(session.questions.clone()));
+        let dispatcher = Dispatcher { session: session.clone(), ..(*self.dispatcher).clone() };
+        Self { session, dispatcher: Arc::new(dispatcher), ..self }
+    }
+
     /// The folder on this machine that holds the workspace; none for other hosts.
     pub fn folder(&self) -> Option<std::path::PathBuf> {
         self.folder.as_ref().and_then(|folder| Some(folder.path().canonicalize().ok()?.join("w")))
