@@ -103,6 +103,19 @@ pub enum Command {
         #[serde(default)]
         session: bool,
     },
+    /// Sums up the older part of the main agent's conversation.
+    Compact {
+        /// What the summary says most about; none for all alike.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+        /// Whether the last compaction is undone instead.
+        #[serde(default)]
+        undo: bool,
+    },
+    /// Tells what fills the window of the main agent's model.
+    Context,
+    /// Tells what the session cost, by model.
+    Cost,
     /// Adds a line to the instructions of the project, `AGENTS.md`.
     Remember {
         /// The line.
@@ -254,6 +267,14 @@ pub const COMMANDS: &[CommandSpec] = &[
         WhenBusy::Now,
     ),
     row("permissions", "", "show the mode and the rules, and where each stands", WhenBusy::Now),
+    row(
+        "compact",
+        "[FOCUS]",
+        "sum up the older part of the conversation; --undo goes back to before it",
+        WhenBusy::Refused,
+    ),
+    row("context", "", "show what fills the model's window", WhenBusy::Now),
+    row("cost", "", "show what the session cost, by model", WhenBusy::Now),
     row("remember", "TEXT", "add a line to AGENTS.md", WhenBusy::Queued),
     of_front_end("clear", "", "begin a new session", WhenBusy::Refused),
     of_front_end("resume", "[ID]", "list earlier sessions, or open one", WhenBusy::Refused),

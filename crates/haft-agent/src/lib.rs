@@ -14,6 +14,7 @@ mod answer;
 mod bus;
 mod calls;
 mod command;
+mod compaction;
 mod context;
 mod early_calls;
 mod feed;
@@ -24,13 +25,14 @@ mod text_calls;
 pub use self::{
     agent::{
         Agent, AgentConfig, AgentSender, Agents, Handle, Limits, Pinned, PromptSaid, Repin,
-        TalkHooks, unsent,
+        TalkHooks, WindowUse, unsent,
     },
     bus::{Bus, Clock},
     command::{
         COMMANDS, Command, CommandError, CommandSpec, Commands, Control, Done, JobAction,
         JobsRequest, RewindRequest, Rewound, RunBy, UndoRequest, WhenBusy,
     },
+    compaction::{ContextLimits, TooBig},
     context::{Context, context_files},
     feed::Feed,
     machine::{Action, Input, Machine, QueuedMessage},

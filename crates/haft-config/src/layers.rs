@@ -200,6 +200,7 @@ pub(crate) const OWN: &[&str] = &[
     "claude.",
     "http.",
     "model.retry_seconds",
+    "models.",
     "providers.",
     "undo.",
     "output.",
@@ -461,7 +462,7 @@ impl Merge {
         let mut names: Vec<&str> = key.split('.').collect();
         let wrong = match unfit(&names, value) {
             Some(misfit) => Some((misfit, culprit(&mut names, value))),
-            None => out_of_range(schema, value).map(|misfit| (misfit, value)),
+            None => out_of_range(schema, value, &mut names),
         };
         if let Some((wrong, value)) = wrong {
             let shown = short(value);
@@ -634,15 +635,41 @@ const fn freedom(mode: Mode) -> u8 {
     }
 }
 
-fn out_of_range(schema: &Value, value: &Value) -> Option<Misfit> {
+/// The first number in a value that is out of its range; the names that lead to it are added.
+fn out_of_range<'v>(
+    schema: &Value,
+    value: &'v Value,
+    names: &mut Vec<&'v str>,
+) -> Option<(Misfit, &'v Value)> {
+    // What is optional may be null in JSON.
+    let kinds = schema.get("anyOf").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for kind in kinds {
+        if let Some(wrong) = out_of_range(kind, value, names) {
+            return Some(wrong);
+        }
+    }
+    if let Value::Object(fields) = value {
+        for (name, inner) in fields {
+            let known = schema.get("properties").and_then(|known| known.get(name));
+            let Some(known) = known.or_else(|| schema.get("additionalProperties")) else {
+                continue;
+            };
+            names.push(name);
+            if let Some(wrong) = out_of_range(known, inner, names) {
+                return Some(wrong);
+            }
+            names.pop();
+        }
+        return None;
+    }
     let number = value.as_f64()?;
     let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
-    let wanted = |wanted: String| Some(Misfit { got: None, wanted });
-    match (limit("minimum"), limit("maximum")) {
-        (Some(least), _) if number < least => wanted(format!("it must be at least {least}")),
-        (_, Some(most)) if number > most => wanted(format!("it must be at most {most}")),
-        _ => None,
-    }
+    let wanted = match (limit("minimum"), limit("maximum")) {
+        (Some(least), _) if number < least => format!("it must be at least {least}"),
+        (_, Some(most)) if number > most => format!("it must be at most {most}"),
+        _ => return None,
+    };
+    Some((Misfit { got: None, wanted }, value))
 }
 
 /// What to say of a key that is none of those known, with the one that may be meant.

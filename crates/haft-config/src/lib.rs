@@ -32,8 +32,9 @@ pub use crate::{
     },
     rule_file::rule_file,
     settings::{
-        Changes, Claude, Edit, Http, Limits, Model, Output, Permissions, Read, RuleCase, Run,
-        Sandbox, SandboxLevel, Secrets, Server, ServerWire, Settings, Shell, Theme, Tools, Undo,
+        Changes, Claude, Context, Edit, Http, Limits, Model, ModelPrice, ModelTier, Output,
+        Permissions, Read, RuleCase, Run, Sandbox, SandboxLevel, Secrets, Server, ServerWire,
+        Settings, Shell, Theme, Tools, Undo,
     },
     trust::Trust,
 };

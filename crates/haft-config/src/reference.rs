@@ -18,7 +18,17 @@ use crate::{Settings, layers::is_own, schema};
 const SECTIONS: &[(&str, &[&str])] = &[
     (
         "General",
-        &["model", "models", "providers", "effort", "mode", "permissions", "hooks", "claude"],
+        &[
+            "model",
+            "models",
+            "providers",
+            "context",
+            "effort",
+            "mode",
+            "permissions",
+            "hooks",
+            "claude",
+        ],
     ),
     ("Runs and tools", &["run", "tools", "read", "edit"]),
     ("Shell, jobs and secrets", &["shell", "jobs", "secrets"]),
@@ -72,6 +82,8 @@ fn rows(key: &str, schema: &Value, default: Option<&Value>) -> Vec<Row> {
         for (name, inner) in fields {
             found.extend(rows(&format!("{key}.NAME.{name}"), inner, None));
         }
+    } else if let Some(inner) = table_of(schema) {
+        found.extend(rows(key, inner, default));
     } else {
         let meaning = schema["description"].as_str().unwrap_or_default();
         found.push(Row {
@@ -82,6 +94,12 @@ fn rows(key: &str, schema: &Value, default: Option<&Value>) -> Vec<Row> {
         });
     }
     found
+}
+
+/// The table that an optional setting may be.
+fn table_of(schema: &Value) -> Option<&Value> {
+    let kinds = schema["anyOf"].as_array()?;
+    kinds.iter().find(|kind| kind["properties"].is_object())
 }
 
 /// A value that counts where nothing is set.
@@ -114,6 +132,7 @@ fn values(schema: &Value) -> String {
     match kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null") {
         Some("boolean") => "true, false".to_owned(),
         Some("integer") => format!("integer{}", range(schema)),
+        Some("number") => format!("number{}", range(schema)),
         Some("string") => "text".to_owned(),
         Some("object") => "table".to_owned(),
         Some("array") => match schema["items"]["properties"].as_object() {

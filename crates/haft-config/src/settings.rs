@@ -16,11 +16,13 @@ use serde_json::Value;
 pub struct Settings {
     /// The model, and how its server is waited for; a text alone is its name.
     pub model: ModelChoice,
-    /// What is known of models, each under its name as `model` has it.
+    /// What is known of models, each under its name as `model` has it. A project cannot set it.
     pub models: BTreeMap<String, Model>,
     /// More servers of models, each under the name that stands before the model's; one that haft knows
     /// can be given another address. A project cannot set them.
     pub providers: BTreeMap<String, Server>,
+    /// When a conversation is shortened because its model's window fills up.
+    pub context: Context,
     /// How hard the model thinks; without it the server decides.
     #[schemars(schema_with = "effort_schema")]
     pub effort: Option<Effort>,
@@ -93,6 +95,27 @@ impl Default for ModelChoice {
     }
 }
 
+/// When a conversation is shortened because its model's window fills up, in percent of the window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Context {
+    /// From here on old results leave the model's view; each stays readable at its address.
+    #[schemars(range(min = 10, max = 100))]
+    pub mask_percent: u8,
+    /// From here on older messages are summed up.
+    #[schemars(range(min = 20, max = 100))]
+    pub compact_percent: u8,
+    /// The most that a request has then.
+    #[schemars(range(min = 10, max = 80))]
+    pub after_percent: u8,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self { mask_percent: 60, compact_percent: 80, after_percent: 50 }
+    }
+}
+
 /// A server of models.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -102,7 +125,8 @@ pub struct Server {
     pub address: Option<String>,
     /// The variable that holds the server's key; none where it wants none.
     pub key_variable: Option<String>,
-    /// What it speaks: `openai` (Chat Completions, which holds without it) or `anthropic` (Messages).
+    /// What it speaks: `openai` (Chat Completions, which holds without it), `openai-responses` or
+    /// `anthropic` (Messages).
     pub wire: Option<ServerWire>,
     /// How names of the server's models begin. They tell the server where a model is named without
     /// it.
@@ -121,6 +145,9 @@ pub enum ServerWire {
     Anthropic,
     /// OpenAI Chat Completions.
     Openai,
+    /// OpenAI Responses.
+    #[serde(rename = "openai-responses")]
+    OpenaiResponses,
 }
 
 impl ServerWire {
@@ -131,13 +158,62 @@ impl ServerWire {
     }
 }
 
-/// What haft is to know of one model.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What haft is to know of one model, in place of what its catalogue has. `NAME` is as in `model`,
+/// quoted: `"SERVER/NAME"`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
     /// Whether the model takes images; without it its name tells. `NAME` is as in `model`, quoted:
     /// `"SERVER/NAME"`.
     pub vision: Option<bool>,
+    /// Most tokens of a request with its answer.
+    #[schemars(range(min = 1_000, max = 100_000_000))]
+    pub context: Option<u64>,
+    /// Most tokens of an answer.
+    #[schemars(range(min = 16, max = 10_000_000))]
+    pub output: Option<u64>,
+    /// What a million tokens cost, in dollars.
+    pub price: Option<ModelPrice>,
+    /// How big the model is beside others.
+    pub tier: Option<ModelTier>,
+    /// Fields that are added to the body of each request, such as `{ temperature = 0.2 }`. They do
+    /// not replace what haft writes.
+    #[schemars(schema_with = "table_schema")]
+    pub extra: Option<serde_json::Map<String, Value>>,
+}
+
+fn table_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object"})
+}
+
+/// What a million tokens cost, in dollars: `{ input = 3, output = 15, cache_read = 0.3 }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    /// Input that no cache has.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub input: f64,
+    /// Output, thinking included.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub output: f64,
+    /// Input read from the cache; without it as `input`.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub cache_read: Option<f64>,
+    /// Input written to the cache; without it as `input`.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub cache_write: Option<f64>,
+}
+
+/// How big a model is beside others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelTier {
+    /// Fast and cheap: for summaries and titles.
+    Small,
+    /// For most work.
+    Medium,
+    /// For what is hard.
+    Large,
 }
 
 /// Rules about calls: `Tool` or `Tool(pattern)`. The lists of all layers count together.

@@ -9,9 +9,11 @@
 
 pub mod anthropic;
 pub mod openai;
+pub mod responses;
 pub mod script;
 
 mod calls;
+mod catalogue;
 mod delta;
 mod endpoint;
 mod error;
@@ -34,8 +36,10 @@ use std::sync::Arc;
 
 use haft_net::Client;
 pub use haft_types::Effort;
+use serde_json::{Map, Value};
 
 pub use self::{
+    catalogue::{Catalogue, Entry, catalogue},
     delta::{AnswerReader, Decoder, Delta},
     endpoint::Endpoint,
     error::LlmError,
@@ -49,13 +53,16 @@ pub use self::{
     wires::{WIRES, WireKind},
 };
 
-/// Makes a provider for a server, in the wire of its endpoint, that asks again by `policy`.
+/// Makes a provider for a server, in the wire of its endpoint, that asks again by `policy`. `fields`
+/// are added to the body of each request.
 pub fn http_provider(
     endpoint: Endpoint,
     client: Client,
     patience: Patience,
     policy: RetryPolicy,
+    fields: Map<String, Value>,
 ) -> Arc<dyn Provider> {
     let wire = (endpoint.wire.codec)(&endpoint);
-    Arc::new(Retry::new(Arc::new(HttpProvider::new(wire, endpoint, client, patience)), policy))
+    let provider = HttpProvider::new(wire, endpoint, client, patience).with_fields(fields);
+    Arc::new(Retry::new(Arc::new(provider), policy))
 }

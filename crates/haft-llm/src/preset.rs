@@ -3,7 +3,7 @@
 //! Sources: the providers' own pages on their OpenAI-compatible addresses, and the defaults of the servers
 //! that people run themselves.
 
-use crate::{WireKind, anthropic, openai};
+use crate::{WireKind, anthropic, catalogue, openai, responses};
 
 /// A server that models are reached by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,7 @@ type Row = (
 
 const ANTHROPIC: WireKind = anthropic::KIND;
 const OPENAI: WireKind = openai::KIND;
+const RESPONSES: WireKind = responses::KIND;
 const GEMINI: &str = "https://generativelanguage.googleapis.com/v1beta/openai";
 
 /// All that are built in; those without a variable for a key are servers of this machine. The
@@ -44,6 +45,8 @@ const GEMINI: &str = "https://generativelanguage.googleapis.com/v1beta/openai";
 const ROWS: &[Row] = &[
     ("anthropic", &["claude", "opus", "sonnet", "haiku"], "https://api.anthropic.com", "ANTHROPIC_BASE_URL", &["ANTHROPIC_API_KEY"], ANTHROPIC),
     ("openai", &["gpt", "o1", "o3", "o4", "chatgpt"], "https://api.openai.com/v1", "OPENAI_BASE_URL", &["OPENAI_API_KEY"], OPENAI),
+    ("openai-responses", &[], "https://api.openai.com/v1", "OPENAI_BASE_URL", &["OPENAI_API_KEY"], RESPONSES),
+    ("azure", &[], "", "AZURE_OPENAI_BASE_URL", &["AZURE_OPENAI_API_KEY"], RESPONSES),
     ("ollama", &[], "http://localhost:11434/v1", "OLLAMA_BASE_URL", &[], OPENAI),
     ("llama.cpp", &[], "http://localhost:8080/v1", "LLAMACPP_BASE_URL", &[], OPENAI),
     ("vllm", &[], "http://localhost:8000/v1", "VLLM_BASE_URL", &[], OPENAI),
@@ -77,6 +80,20 @@ pub(crate) fn makers(wire: WireKind) -> Option<Preset> {
 }
 
 impl Preset {
+    /// The preset for one model of it, at its own address or another one. OpenAI's own server takes
+    /// its thinking models by Responses: by Chat Completions they forget what they thought.
+    #[must_use]
+    pub fn for_model(self, name: &str, is_makers: bool) -> Self {
+        if self.name != openai::NAME || self.wire != OPENAI || !is_makers {
+            return self;
+        }
+        let known = catalogue().get(&format!("{}/{name}", self.name));
+        let thinks =
+            known.map_or_else(|| responses::reasons(name), |entry| !entry.efforts.is_empty());
+        let wire = if thinks { RESPONSES } else { self.wire };
+        Self { wire, ..self }
+    }
+
     /// Whether it is the server of its wire's own maker.
     pub fn is_makers(&self) -> bool {
         self.name == self.wire.name

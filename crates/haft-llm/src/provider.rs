@@ -4,18 +4,25 @@
 //! silence is bounded, keep-alives without content are bounded, and the stop token ends it at
 //! once. Dropping a stream ends its request.
 
-use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use haft_net::{Client, NetError, Response};
 use haft_types::{Message, Part, ToolSpec};
+use serde_json::{Map, Value, value::RawValue};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     AnswerReader, Blobs, Delta, Encoded, Endpoint, LlmError, Request, Server, Target, Wire,
     failure::{self, Failed},
+    json,
 };
 
 /// The deltas of one answer.
@@ -71,6 +78,8 @@ pub struct HttpProvider {
     server: Arc<Server>,
     client: Client,
     patience: Patience,
+    /// Fields that are added to each request.
+    fields: Arc<Map<String, Value>>,
 }
 
 impl HttpProvider {
@@ -82,7 +91,15 @@ impl HttpProvider {
         patience: Patience,
     ) -> Self {
         let server = Arc::new(Server::new(&endpoint.base_url));
-        Self { wire, endpoint: Arc::new(endpoint), server, client, patience }
+        let (endpoint, fields) = (Arc::new(endpoint), Arc::default());
+        Self { wire, endpoint, server, client, patience, fields }
+    }
+
+    /// The same, with these fields added to the body of each request. What the wire writes itself
+    /// stays.
+    #[must_use]
+    pub fn with_fields(self, fields: Map<String, Value>) -> Self {
+        Self { fields: Arc::new(fields), ..self }
     }
 }
 
@@ -140,7 +157,9 @@ impl HttpProvider {
             headers[1].1 = "application/json";
         }
         headers.extend(own.iter().map(|(name, value)| (*name, value.as_str())));
-        let body = Bytes::from(wire.request(request));
+        let mut body = wire.request(request);
+        add_fields(&mut body, &self.fields);
+        let body = Bytes::from(body);
         let asked = client.post(url, &headers, body);
         match tokio::time::timeout(patience.silence, asked).await {
             Ok(response) => response.map_err(|error| self.network(&error)),
@@ -278,7 +297,10 @@ impl Attempt {
             let body = tokio::time::timeout(self.provider.patience.end, body).await;
             let body = body.unwrap_or_default();
             // Asked once more for each field that the server says it does not take.
-            let field = refused_field(response.status(), &body, &request);
+            let field = {
+                let optional = self.provider.wire.optional();
+                refused_field(response.status(), &body, &request, optional)
+            };
             match field.filter(|field| self.provider.server.refuses(&self.model, field)) {
                 Some(field) => request.without.push(field),
                 None => return Err(self.failed(&response, &body)),
@@ -388,8 +410,27 @@ impl Attempt {
     }
 }
 
-/// The field of the request's messages that a refusal says the server does not take.
-fn refused_field(status: u16, body: &str, request: &Request) -> Option<String> {
+/// Adds fields to the end of a JSON object. Those that stand in it already stay as they are.
+fn add_fields(body: &mut String, fields: &Map<String, Value>) {
+    if fields.is_empty() {
+        return;
+    }
+    let known: BTreeMap<&str, &RawValue> = serde_json::from_str(body).unwrap_or_default();
+    let mut added = String::new();
+    for (name, value) in fields.iter().filter(|(name, _)| !known.contains_key(name.as_str())) {
+        added.push(',');
+        json::push_string(&mut added, name);
+        added.push(':');
+        added.push_str(&value.to_string());
+    }
+    if body.pop() == Some('}') {
+        body.push_str(&added);
+        body.push('}');
+    }
+}
+
+/// The field of the request, or of its messages, that a refusal says the server does not take.
+fn refused_field(status: u16, body: &str, request: &Request, optional: &[&str]) -> Option<String> {
     const WORDS: [&str; 17] = [
         "unsupported",
         "not supported",
@@ -418,8 +459,10 @@ fn refused_field(status: u16, body: &str, request: &Request) -> Option<String> {
         return None;
     }
     let sent = request.messages.iter().flat_map(|message| &message.pieces().optional);
-    let field = |field: &&String| !request.without.contains(field) && names(&body, field);
-    sent.map(|(field, _)| field).find(field).cloned()
+    let sent = sent.map(|(field, _)| field.as_str()).chain(optional.iter().copied());
+    let is_left = |field: &str| !request.without.iter().any(|without| without == field);
+    let field = sent.into_iter().find(|field| is_left(field) && names(&body, field));
+    field.map(str::to_owned)
 }
 
 /// Reports whether the text holds the name as a word of its own.

@@ -40,6 +40,11 @@ pub trait Wire: Send + Sync + 'static {
     /// Joins kept pieces to the body of a request.
     fn request(&self, request: &Request) -> String;
 
+    /// Fields of a request that a server may refuse, and that it is asked without then.
+    fn optional(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Makes the decoder of one answer of a server with these habits.
     fn decoder(&self, habits: Habits) -> Box<dyn Decoder>;
 }

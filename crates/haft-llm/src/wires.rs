@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{Endpoint, Wire, anthropic, openai};
+use crate::{Endpoint, Wire, anthropic, openai, responses};
 
 /// A wire as presets and settings refer to it: two of one name are the same.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub struct WireKind {
 }
 
 /// All that are built in.
-pub const WIRES: &[WireKind] = &[anthropic::KIND, openai::KIND];
+pub const WIRES: &[WireKind] = &[anthropic::KIND, openai::KIND, responses::KIND];
 
 impl WireKind {
     /// The wire that is built in under a name.

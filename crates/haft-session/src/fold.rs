@@ -9,12 +9,13 @@
 //! that begins ends whatever the turn before left open, because a turn ends when haft is idle.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt::Write as _,
 };
 
 use haft_types::{
-    AgentPath, Body, CallId, Event, EventId, From, Hash, HostPath, Message, Outcome, Part, TurnId,
+    AgentPath, Body, CallId, Event, EventId, From, Hash, HostPath, Message, Outcome, Part, ToolUse,
+    TurnId,
 };
 use serde_json::Value;
 
@@ -42,6 +43,10 @@ pub struct Fold {
     waiting: Option<Answer>,
     /// What was said meanwhile.
     held: Vec<(EventId, Message)>,
+    /// The providers' ids of all calls.
+    wire_ids: HashSet<String>,
+    /// All that the person said, compacted or not, each with its event.
+    person_messages: Vec<(EventId, Vec<Part>)>,
     revision: u64,
 }
 
@@ -64,6 +69,9 @@ impl Fold {
         self.last = event.id.unwrap_or(self.last).max(self.last);
         match &event.body {
             Body::User { from, parts } => {
+                if matches!(from, From::Person | From::Steer) {
+                    self.person_messages.push((self.last, parts.clone()));
+                }
                 self.say(Message::User { from: from.clone(), parts: parts.clone() });
             }
             Body::AnswerPart { index, part } => self.piece(*index, part),
@@ -84,7 +92,7 @@ impl Fold {
             }
             Body::CallEnded { call, outcome, .. } => self.end_call(call, outcome),
             Body::Masked { calls } => self.mask(calls),
-            Body::Compacted { summary, keep_from } => self.compact(summary, *keep_from),
+            Body::Compacted { summary, keep_from, .. } => self.compact(summary, *keep_from),
             Body::Undone { calls, files, redo, .. } => {
                 let parts = vec![Part::Text { text: undone(calls, files, *redo) }];
                 self.say(Message::User { from: From::Haft, parts });
@@ -121,6 +129,22 @@ impl Fold {
     /// How many messages are final, from the first.
     pub fn final_count(&self) -> usize {
         self.ends.len()
+    }
+
+    /// The first event to keep in view so that the final messages from this one on stay; none where
+    /// an answer would lose its results, or the place is none.
+    pub fn keep_from(&self, index: usize) -> Option<EventId> {
+        if index > self.ends.len() {
+            return None;
+        }
+        let before = index.checked_sub(1).map_or(EventId(0), |before| self.ends[before]);
+        let is_border = self.ends.get(index).is_none_or(|end| *end > before);
+        (is_border && before != UNFINISHED).then(|| EventId(before.0 + 1))
+    }
+
+    /// All that the person said, also what a summary stands for, the oldest first.
+    pub fn person_messages(&self) -> &[(EventId, Vec<Part>)] {
+        &self.person_messages
     }
 
     /// Changes when messages that were final are no longer what they were: encode all again then.
@@ -236,6 +260,12 @@ impl Fold {
             let nested = call.id.0.contains('.');
             if nested || self.places.contains_key(&call.id) {
                 return;
+            }
+            // Ids of providers that come again tell calls no longer apart.
+            let is_new = call.wire_id.is_empty() || self.wire_ids.insert(call.wire_id.clone());
+            if !is_new {
+                let call = ToolUse { wire_id: String::new(), ..call.clone() };
+                return self.streaming.get_or_insert_default().piece(index, &Part::Call(call));
             }
         }
         self.streaming.get_or_insert_default().piece(index, part);

@@ -130,6 +130,8 @@ pub enum BreakCause {
     Tools,
     /// The history was compacted.
     Compaction,
+    /// Old results left the model's view.
+    Masking,
     /// The session was resumed under another version or setting.
     Resume,
 }
@@ -155,6 +157,20 @@ pub enum TurnEnd {
         /// Which.
         reason: String,
     },
+}
+
+/// The answer that a summary came with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summarizer {
+    /// The model that gave it.
+    pub model: String,
+    /// The wire that it came by.
+    pub wire: String,
+    /// The server that gave it, as `HOST:PORT`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+    /// The tokens that it took.
+    pub usage: Usage,
 }
 
 /// When a message that comes while an agent works reaches its model.
@@ -394,6 +410,12 @@ pub enum Body {
         summary: String,
         /// First event that is still in view.
         keep_from: EventId,
+        /// How many tokens the next request had before, and has after it, as haft estimates them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sizes: Option<(u64, u64)>,
+        /// Who wrote the summary; none where no model did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Summarizer>,
     },
     /// Changes were undone, or, with `redo`, made again.
     Undone {

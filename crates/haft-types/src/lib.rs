@@ -17,6 +17,7 @@ mod message;
 mod misfit;
 mod outcome;
 mod path;
+mod price;
 mod question;
 mod rebuilt;
 mod rights;
@@ -33,8 +34,8 @@ pub use crate::{
     },
     effect::{Access, Effect, Follow, Place, Plan, Target},
     event::{
-        AgentPath, Body, BreakCause, Event, EventId, JobEnd, Level, Queued, Stream, TurnEnd,
-        TurnId, VERSION, When,
+        AgentPath, Body, BreakCause, Event, EventId, JobEnd, Level, Queued, Stream, Summarizer,
+        TurnEnd, TurnId, VERSION, When,
     },
     evicted::{EVICTED_FILE, Evicted},
     hash::{Hash, HashParseError},
@@ -42,6 +43,7 @@ pub use crate::{
     misfit::Misfit,
     outcome::{Denial, Outcome, Receipt, ReceiptAction, Status, ToolError},
     path::{HostPath, PathError, Style},
+    price::{Price, Prices, Tier},
     question::{Answerer, Choice, Question, QuestionId, QuestionKind, Reply},
     rebuilt::{REBUILT, is_rebuilt},
     rights::Rights,

@@ -35,8 +35,8 @@ use crate::{
         exit::{self, Ending, Failure},
     },
     faces::{
-        completions, demo, doctor, line, mcp, print, session, terminal, tool, trust, undo, welcome,
-        why,
+        completions, demo, doctor, line, mcp, models, print, session, terminal, tool, trust, undo,
+        welcome, why,
     },
 };
 
@@ -129,6 +129,7 @@ impl Runner {
     fn with(self, cli: Cli) -> Ending {
         match cli.command {
             Some(Command::Session(arguments)) => session::run(&arguments),
+            Some(Command::Models(arguments)) => models::run(&arguments),
             Some(Command::Trust(arguments)) => trust::run(&arguments),
             Some(Command::Completions(arguments)) => completions::run(&arguments),
             command => {
@@ -162,9 +163,12 @@ impl Runner {
                         Some(Command::Debug(arguments)) => {
                             doctor::debug(&arguments, &self.extensions).await
                         }
-                        Some(Command::Session(_) | Command::Trust(_) | Command::Completions(_)) => {
-                            Ok(())
-                        }
+                        Some(
+                            Command::Session(_)
+                            | Command::Models(_)
+                            | Command::Trust(_)
+                            | Command::Completions(_),
+                        ) => Ok(()),
                     }
                 });
                 // What still runs is dropped, and children die with it; a thread that waits for

@@ -21,8 +21,20 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Repin, repin::Pending};
+use super::{Repin, WindowUse, repin::Pending};
 use crate::Input;
+
+/// What an agent is asked for beside inputs.
+pub(super) enum Request {
+    /// To give messages back that wait.
+    Withdraw(Withdrawal),
+    /// To sum up the older part, most about `focus`.
+    Compact { focus: Option<String>, answer: oneshot::Sender<Result<String, String>> },
+    /// To take the present length as wanted.
+    KeepLength,
+    /// To tell what fills the window.
+    WindowUse(oneshot::Sender<WindowUse>),
+}
 
 /// Messages that are to be taken out of the queue: one by its number, or all.
 pub(super) struct Withdrawal {
@@ -31,7 +43,7 @@ pub(super) struct Withdrawal {
 }
 
 /// What an agent receives.
-pub(super) type Inputs = (UnboundedReceiver<Input>, UnboundedReceiver<Withdrawal>);
+pub(super) type Inputs = (UnboundedReceiver<Input>, UnboundedReceiver<Request>);
 
 /// Whether an agent works, for who does not follow its events.
 #[derive(Default)]
@@ -47,7 +59,7 @@ pub(super) struct Load {
 pub struct AgentSender {
     pub(super) inputs: UnboundedSender<Input>,
     pub(super) pending: Pending,
-    pub(super) withdrawals: UnboundedSender<Withdrawal>,
+    pub(super) wishes: UnboundedSender<Request>,
     pub(super) load: Arc<Load>,
     pub(super) closing: CancellationToken,
 }
@@ -84,7 +96,31 @@ impl AgentSender {
     /// where none waits with this number. None when the agent is gone.
     pub async fn withdraw(&self, id: Option<u64>) -> Option<Vec<Queued>> {
         let (answer, answered) = oneshot::channel();
-        self.withdrawals.send(Withdrawal { id, answer }).ok()?;
+        self.wishes.send(Request::Withdraw(Withdrawal { id, answer })).ok()?;
+        answered.await.ok()
+    }
+}
+
+impl AgentSender {
+    /// Takes the length of the conversation as wanted: it is not summed up before it has grown by a
+    /// tenth.
+    pub fn keep_length(&self) {
+        // An agent that is gone sums nothing up.
+        drop(self.wishes.send(Request::KeepLength));
+    }
+
+    /// What the next request would consist of; none when the agent is gone.
+    pub async fn window_use(&self) -> Option<WindowUse> {
+        let (answer, answered) = oneshot::channel();
+        self.wishes.send(Request::WindowUse(answer)).ok()?;
+        answered.await.ok()
+    }
+
+    /// Sums up the older part of the conversation, most about `focus`, while no turn runs. Gives a
+    /// receipt, or why that cannot be; none when the agent is gone.
+    pub async fn compact(&self, focus: Option<String>) -> Option<Result<String, String>> {
+        let (answer, answered) = oneshot::channel();
+        self.wishes.send(Request::Compact { focus, answer }).ok()?;
         answered.await.ok()
     }
 }
@@ -139,7 +175,7 @@ pub struct Agents(Mutex<BTreeMap<AgentPath, WeakSender>>);
 struct WeakSender {
     inputs: WeakUnboundedSender<Input>,
     pending: Pending,
-    withdrawals: WeakUnboundedSender<Withdrawal>,
+    wishes: WeakUnboundedSender<Request>,
     load: Arc<Load>,
     closing: CancellationToken,
 }
@@ -147,21 +183,21 @@ struct WeakSender {
 impl WeakSender {
     fn upgrade(&self) -> Option<AgentSender> {
         let inputs = self.inputs.upgrade().filter(|inputs| !inputs.is_closed())?;
-        let withdrawals = self.withdrawals.upgrade()?;
+        let wishes = self.wishes.upgrade()?;
         let (pending, load) = (self.pending.clone(), self.load.clone());
         let closing = self.closing.clone();
-        Some(AgentSender { inputs, pending, withdrawals, load, closing })
+        Some(AgentSender { inputs, pending, wishes, load, closing })
     }
 }
 
 impl Agents {
     /// Adds an agent; it takes the place of one with the same path.
     pub fn add(&self, path: AgentPath, agent: &AgentSender) {
-        let AgentSender { inputs, pending, withdrawals, load, closing } = agent;
+        let AgentSender { inputs, pending, wishes, load, closing } = agent;
         let weak = WeakSender {
             inputs: inputs.downgrade(),
             pending: pending.clone(),
-            withdrawals: withdrawals.downgrade(),
+            wishes: wishes.downgrade(),
             load: load.clone(),
             closing: closing.clone(),
         };

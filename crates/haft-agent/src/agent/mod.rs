@@ -5,6 +5,7 @@
 //! Work that does not report in time is aborted, so the machine always comes to rest. The model is
 //! asked only once the log holds the whole request.
 
+mod compaction;
 mod handle;
 mod queue;
 mod repin;
@@ -28,13 +29,15 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
+    compaction::WindowUse,
     handle::{AgentSender, Agents, Handle},
     queue::unsent,
     repin::Repin,
     talk_hooks::{PromptSaid, TalkHooks},
 };
 use self::{
-    handle::{Inputs, Load},
+    compaction::{Room, Space, summary},
+    handle::{Inputs, Load, Request as AgentRequest},
     repin::Pending,
     talk_hooks::{Waiting, finished},
 };
@@ -42,6 +45,7 @@ use crate::{
     Action, Bus, Input, Machine, QueuedMessage,
     answer::Answer,
     calls::{Batch, CallRunner, panic_text},
+    compaction::ContextLimits,
     early_calls::Early,
     text_calls,
 };
@@ -114,6 +118,8 @@ pub struct AgentConfig {
     pub before: Option<Pinned>,
     /// Budgets of each turn.
     pub limits: Limits,
+    /// The model's window, and when the conversation is shortened for it.
+    pub context: ContextLimits,
     /// Maximum number of calls that run at once.
     pub concurrency: usize,
     /// Hooks that see prompts and the ends of turns; none where there are none.
@@ -165,6 +171,8 @@ pub struct Agent {
     stopping_since: Option<Instant>,
     steps: u64,
     usage: Usage,
+    /// What is known of the room that requests have.
+    room: Room,
 }
 
 impl Agent {
@@ -172,7 +180,7 @@ impl Agent {
     pub fn start(mut setup: AgentConfig) -> Handle {
         let (inputs, received) = mpsc::unbounded_channel();
         let (batches, waiting) = mpsc::unbounded_channel();
-        let (withdrawals, withdrawn) = mpsc::unbounded_channel();
+        let (wishes, wanted) = mpsc::unbounded_channel();
         let (done, ended) = mpsc::unbounded_channel();
         let runner = CallRunner { bus: setup.bus.clone(), most: setup.concurrency.max(1), done };
         tokio::spawn(runner.run(waiting));
@@ -206,11 +214,12 @@ impl Agent {
             stopping_since: None,
             steps: 0,
             usage: Usage::default(),
+            room: Room::default(),
             fold,
             setup,
         };
-        let task = tokio::spawn(agent.guarded((received, withdrawn), ended));
-        Handle::new(AgentSender { inputs, pending, withdrawals, load, closing }, task)
+        let task = tokio::spawn(agent.guarded((received, wanted), ended));
+        Handle::new(AgentSender { inputs, pending, wishes, load, closing }, task)
     }
 
     /// Runs, and tells when that breaks down: a front end must not wait for ever.
@@ -231,7 +240,7 @@ impl Agent {
 
     async fn run(
         mut self,
-        (mut inputs, mut withdrawals): Inputs,
+        (mut inputs, mut wishes): Inputs,
         mut ended: mpsc::UnboundedReceiver<CallId>,
     ) {
         let mut listening = true;
@@ -253,7 +262,14 @@ impl Agent {
                     }
                 }
                 // Behind the inputs: what was sent before it can be withdrawn by it.
-                Some(wanted) = withdrawals.recv() => self.withdraw(wanted),
+                Some(wanted) = wishes.recv() => match wanted {
+                    AgentRequest::Withdraw(wanted) => self.withdraw(wanted),
+                    AgentRequest::Compact { focus, answer } => self.compact_now(focus.as_deref(), answer),
+                    AgentRequest::KeepLength => self.keep_length(),
+                    // Who wanted it may be gone.
+                    AgentRequest::WindowUse(answer) => drop(answer.send(self.window_use())),
+                },
+                made = summary(&mut self.room) => self.summed_up(made).await,
                 () = self.closing.cancelled(), if !inputs.is_closed() => inputs.close(),
                 Some(id) = ended.recv() => self.step(Input::CallDone { id }).await,
                 came = finished(&mut self.waiting) => self.came(came).await,
@@ -287,6 +303,9 @@ impl Agent {
     }
 
     async fn step(&mut self, input: Input) {
+        if input == Input::Interrupt && self.machine.is_idle() {
+            drop(self.cancel_compaction());
+        }
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let actions = self.machine.step(input);
@@ -373,6 +392,17 @@ impl Agent {
             return Some(Input::AnswerCut { error: error.to_string(), calls: Vec::new() });
         }
         self.encode_new();
+        let space = self.make_room();
+        let missing = match space {
+            Ok(Space::There) => None,
+            Ok(Space::Coming) => return None,
+            Ok(Space::Missing(why)) => Some(why),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(error) = missing {
+            return Some(Input::AnswerCut { error, calls: Vec::new() });
+        }
+        self.note_asked();
         let request = Request {
             model: self.setup.target.model.clone(),
             effort: self.setup.effort,
@@ -502,6 +532,7 @@ impl Agent {
     async fn answer_ended(&mut self, stop: Stop, usage: Usage) {
         let Some(Streaming { answer, .. }) = self.answer.take() else { return };
         self.usage.add(usage);
+        self.note_usage(usage);
         let Answer { wire, model, calls, empty, .. } = answer;
         let host = self.setup.provider.host().to_owned();
         if let Err(error) = self.emit(Body::AnswerEnded { model, wire, host, stop, usage }) {
@@ -553,7 +584,7 @@ impl Agent {
     /// Ends the answer here and now: dropping its stream ends its request.
     fn cancel_answer(&mut self) -> Option<Input> {
         let Some(Streaming { mut answer, stop, .. }) = self.answer.take() else {
-            return self.cancel_hooks();
+            return self.cancel_compaction().or_else(|| self.cancel_hooks());
         };
         stop.cancel();
         if let Some(body) = answer.finish() {
@@ -571,13 +602,18 @@ impl Agent {
         if let Some(body) = answer.finish() {
             self.emit_or_tell(body);
         }
+        let is_too_long = matches!(error, LlmError::TooLong(_)) && answer.calls.is_empty();
+        let retried = is_too_long && self.shortens();
         let error = error.to_string();
-        self.emit_or_tell(Body::AnswerFailed {
-            error: error.clone(),
-            retried: false,
-            wait_ms: None,
-        });
-        self.step(Input::AnswerCut { error, calls: answer.calls }).await;
+        self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried, wait_ms: None });
+        let input = if retried {
+            self.ask()
+        } else {
+            Some(Input::AnswerCut { error, calls: answer.calls })
+        };
+        if let Some(input) = input {
+            self.step(input).await;
+        }
     }
 
     /// The log failed in the middle of an answer: it ends here, and the person is told.

@@ -9,8 +9,8 @@ use haft_llm::{Effort, Provider, Target};
 use haft_tool::Dispatcher;
 use haft_types::BreakCause;
 
-use super::{Agent, Pinned};
-use crate::same_but_date;
+use super::{Agent, Pinned, compaction::Room};
+use crate::{compaction::ContextLimits, same_but_date};
 
 /// What changes before the next request.
 pub struct Repin {
@@ -26,6 +26,8 @@ pub struct Repin {
     pub effort: Option<Effort>,
     /// What requests begin with.
     pub pinned: Pinned,
+    /// The model's window, and when the conversation is shortened for it.
+    pub context: ContextLimits,
 }
 
 /// What waits to be taken; of several the last counts.
@@ -65,7 +67,8 @@ impl Agent {
         self.tools = self.setup.pinned.tools.as_str().into();
         self.system = self.setup.pinned.system.clone().into();
         (self.setup.provider, self.setup.target) = (repin.provider, repin.target);
-        self.setup.effort = repin.effort;
+        (self.setup.effort, self.setup.context) = (repin.effort, repin.context);
+        self.room = Room::default();
         if is_encoded_anew {
             self.encoded.clear();
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_agent::{Pinned, Repin};
+use haft_agent::{ContextLimits, Pinned, Repin};
 use haft_llm::Target;
 use haft_tool::{Dispatcher, Registry};
 use haft_types::{Body, BreakCause, Env, TurnEnd};
@@ -20,6 +20,7 @@ fn repin(world: &World, model: &Arc<Scripted>, name: &str, tools: &str) -> Repin
             system: vec!["who you are".into(), "where you are".into()],
             tools: tools.into(),
         },
+        context: ContextLimits::default(),
     }
 }
 

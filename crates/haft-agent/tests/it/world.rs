@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
-use haft_agent::{Agent, AgentConfig, Bus, Feed, Handle, Input, Limits, Pinned};
+use haft_agent::{Agent, AgentConfig, Bus, ContextLimits, Feed, Handle, Input, Limits, Pinned};
 use haft_host::{Memory, Outs};
 use haft_llm::{
     Answer, Blobs, Delta, Encoded, LlmError, Provider, Request, Target as Model, Wire as _,
@@ -280,6 +280,7 @@ impl World {
             cause: Some(BreakCause::First),
             before: None,
             limits: Limits::default(),
+            context: ContextLimits::default(),
             concurrency: 10,
             hooks: None,
         }

@@ -20,7 +20,7 @@ fn policy() -> RetryPolicy {
 
 fn provider(url: String, patience: Patience) -> Arc<dyn Provider> {
     let endpoint = Endpoint::openai(Some(url), None);
-    http_provider(endpoint, Client::new(), patience, policy())
+    http_provider(endpoint, Client::new(), patience, policy(), serde_json::Map::default())
 }
 
 fn request(provider: &dyn Provider) -> Request {
@@ -132,7 +132,13 @@ async fn an_unreachable_server_is_named_with_its_variable() {
 #[tokio::test]
 async fn a_missing_key_and_a_bad_address_are_a_matter_of_settings() {
     let endpoint = Endpoint::anthropic(None, None);
-    let own = http_provider(endpoint, Client::new(), Patience::default(), policy());
+    let own = http_provider(
+        endpoint,
+        Client::new(),
+        Patience::default(),
+        policy(),
+        serde_json::Map::default(),
+    );
     let bad = provider("localhost:8080".into(), Patience::default());
     for (provider, name) in [(own, "ANTHROPIC_API_KEY"), (bad, "OPENAI_BASE_URL")] {
         let errors = errors(&*provider).await;

@@ -166,7 +166,13 @@ async fn the_http_provider_asks_in_it_where_the_model_is() {
     let server = HttpServer::start(vec![HttpResponse::events(events)]).await.unwrap();
     let endpoint = Endpoint::of(&preset(), Some(server.url()), Some("planted-key".into()));
     let policy = RetryPolicy { attempts: 1, ..RetryPolicy::default() };
-    let provider = http_provider(endpoint, Client::new(), Patience::default(), policy);
+    let provider = http_provider(
+        endpoint,
+        Client::new(),
+        Patience::default(),
+        policy,
+        serde_json::Map::default(),
+    );
     assert_eq!(provider.name(), NAME);
     let request = Request { model: "third-large".into(), tools: "[]".into(), ..Request::default() };
     let answer = provider.stream(request, CancellationToken::new());

@@ -195,7 +195,12 @@ fn a_summary_never_parts_a_call_from_its_result() {
             text(0, "mid"),
             ended(),
             user("new"),
-            Body::Compacted { summary: "sum".into(), keep_from: EventId(keep_from) },
+            Body::Compacted {
+                summary: "sum".into(),
+                keep_from: EventId(keep_from),
+                sizes: None,
+                by: None,
+            },
             text(0, "on"),
             ended(),
         ]
@@ -217,8 +222,12 @@ fn a_second_summary_replaces_the_first_and_undo_is_told() {
         redo: false,
         receipts: Vec::new(),
     };
-    let compacted =
-        |text: &str, at| Body::Compacted { summary: text.into(), keep_from: EventId(at) };
+    let compacted = |text: &str, at| Body::Compacted {
+        summary: text.into(),
+        keep_from: EventId(at),
+        sizes: None,
+        by: None,
+    };
     let found = folded([
         user("one"),
         compacted("s1", 2),

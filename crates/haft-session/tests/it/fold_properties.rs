@@ -38,6 +38,8 @@ fn any_body() -> impl Strategy<Value = Body> {
         1 => (0_u64..60).prop_map(|at| Body::Compacted {
             summary: "sum".into(),
             keep_from: EventId(at),
+            sizes: None,
+            by: None,
         }),
         1 => Just(undone),
     ]

@@ -203,6 +203,14 @@ impl Conversation {
         self.values.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
+    /// The values whose keys begin so, by key.
+    pub fn values(&self, prefix: &str) -> Vec<(String, Value)> {
+        let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = values.range(prefix.to_owned()..);
+        let found = found.take_while(|(key, _)| key.starts_with(prefix));
+        found.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
     /// The folder in which the shell was left; none for the workspace root.
     pub fn shell_cwd(&self) -> Option<HostPath> {
         self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -5,7 +5,7 @@ use std::ops::Range;
 use haft_render::{clean, exact, todo_count};
 use haft_types::{Part, TodoState};
 
-use super::{App, BEAT, Dialog, Effect, LISTED, List, Look, RowBuilder, form};
+use super::{App, BEAT, Dialog, Effect, Facts, LISTED, List, Look, RowBuilder, form};
 use crate::{
     editor::{Edit, PieceKind, Token},
     pager::wrap::wrapped,
@@ -386,9 +386,13 @@ impl App {
         };
         // Where there is little room, its name says enough.
         let name = facts.folder.rsplit('/').next().unwrap_or_default();
-        let mut parts = [&*folder(&facts.folder), &*facts.model, &*mode, &*facts.sandbox].join(DOT);
+        let parts_of = |folder: &str| {
+            let Facts { model, sandbox, context, cost, .. } = facts;
+            [folder, model, &mode, sandbox, context, cost].join(DOT)
+        };
+        let mut parts = parts_of(&folder(&facts.folder));
         if parts.chars().count() > usize::from(width) && !name.is_empty() {
-            parts = [&*folder(name), &*facts.model, &*mode, &*facts.sandbox].join(DOT);
+            parts = parts_of(&folder(name));
         }
         let parts = parts.split(DOT).filter(|part| !part.is_empty());
         row.push(Look::DIM, &parts.collect::<Vec<_>>().join(DOT));

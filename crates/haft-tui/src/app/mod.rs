@@ -114,6 +114,10 @@ pub struct Facts {
     pub model: String,
     /// The level of the sandbox that holds.
     pub sandbox: String,
+    /// How much of the model's window is taken; empty where that is not known.
+    pub context: String,
+    /// What the session cost; empty where that is not known.
+    pub cost: String,
 }
 
 /// Completions of what stands at the cursor.

@@ -8,11 +8,12 @@ use std::{
 };
 
 use haft_agent::{
-    Agent, AgentConfig, Context, Handle, Input, Limits, Moves, Pinned, QueuedMessage, Repin,
-    Section, Surroundings, TalkHooks, context_files, same_but_date, system,
+    Agent, AgentConfig, Context, ContextLimits, Handle, Input, Limits, Moves, Pinned,
+    QueuedMessage, Repin, Section, Surroundings, TalkHooks, context_files, same_but_date, system,
 };
+use haft_config::Layer;
 use haft_host::{Host as _, Local};
-use haft_llm::Effort;
+use haft_llm::{Effort, ModelRef};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Filter};
 use haft_types::{
@@ -21,11 +22,12 @@ use haft_types::{
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
-    base::Base,
+    base::{Base, home},
     git,
-    model::{Model, last_used, model},
+    model::{Chosen, Model, last_used, model, named, note, unnamed},
     problem::{Problem, Problems},
     session::{Core, Extensions, NO_TURN, SessionBuilder, SessionChoice},
+    window,
 };
 use crate::cli::{Start, exit::Failure};
 
@@ -41,9 +43,19 @@ pub async fn open(
     if base.loaded.settings.model.name.is_none() {
         base.loaded.settings.model.name = last_model(&base, &which);
     }
+    if base.loaded.settings.model.name.is_none()
+        && let Some(chosen) = unnamed_model(&base)
+    {
+        base.loaded.settings.model.name = Some(chosen.name);
+        base.model_because = Some(chosen.why);
+    }
     let env = base.env(base.loaded.settings.model.name.as_deref(), interactive)?;
     // A missing model, key or script is told before a session begins.
     model(&base.loaded.settings, &base.environment, 0, interactive)?;
+    let is_named = base.loaded.origin("model.name") == Layer::CommandLine;
+    if interactive && is_named && !start.model_once {
+        note_model(&base, base.loaded.settings.model.name.as_deref().unwrap_or_default());
+    }
     SessionBuilder { base, common: &start.common, which, env, extensions }.open().await
 }
 
@@ -57,12 +69,25 @@ fn which(start: &Start) -> SessionChoice {
 }
 
 /// Whether there is a model for a start whose settings name none: that of the session that it goes
-/// on with. Also true where that cannot be found out, which opening it tells.
-pub fn has_earlier_model(start: &Start) -> bool {
-    let which = which(start);
-    !matches!(which, SessionChoice::New)
-        && Base::load(&start.common, None, &Problems::default())
-            .map_or(true, |base| last_model(&base, &which).is_some())
+/// on with, the one chosen last, or that of the only key. Also true where that cannot be found out,
+/// which opening it tells.
+pub fn has_other_model(start: &Start) -> bool {
+    Base::load(&start.common, None, &Problems::default()).map_or(true, |base| {
+        last_model(&base, &which(start)).is_some() || unnamed_model(&base).is_some()
+    })
+}
+
+/// The model that answers where nothing names one.
+fn unnamed_model(base: &Base) -> Option<Chosen> {
+    let home = home(&base.environment).ok()?;
+    unnamed(&base.loaded.settings, &base.environment, home)
+}
+
+/// Notes the model that a person has chosen, for starts that name none.
+pub fn note_model(base: &Base, name: &str) {
+    if let Ok(home) = home(&base.environment) {
+        note(&base.loaded.settings, home, name);
+    }
 }
 
 /// The model of the session that is gone on with.
@@ -150,7 +175,20 @@ impl AgentBuilder {
         let pinned = self.pinned(&dispatcher, &model, &context, &around);
         let Model { provider, target, effort } = model;
         let effort = self.effort.or(effort);
-        Ok(Repin { cause: Some(cause), dispatcher, provider, target, effort, pinned })
+        let limits = self.limits_of(&self.named()?);
+        let cause = Some(cause);
+        Ok(Repin { cause, dispatcher, provider, target, effort, pinned, context: limits })
+    }
+
+    /// The model by its name.
+    fn named(&self) -> Result<ModelRef, Failure> {
+        let settings = &self.core.base.loaded.settings;
+        let name = self.model.as_deref().or(settings.model.name.as_deref());
+        named(name.unwrap_or_default(), settings)
+    }
+
+    fn limits_of(&self, model: &ModelRef) -> ContextLimits {
+        window::limits(model, &self.core.base.loaded.settings)
     }
 
     /// The model of the agent, `answered` answers into a script.
@@ -203,6 +241,7 @@ impl AgentBuilder {
             cause,
             before,
             limits: self.limits,
+            context: self.limits_of(&self.named()?),
             concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
             hooks: core.hooks.clone().filter(|_| is_main).map(|hooks| hooks as Arc<dyn TalkHooks>),
         })

@@ -79,6 +79,8 @@ pub struct Base {
     pub every_tool: bool,
     /// The tool that is called, if one call is all that is wanted.
     pub called: Option<String>,
+    /// Why the model answers, where nothing names it.
+    pub model_because: Option<String>,
     /// Problems that stop nothing.
     pub problems: Problems,
 }
@@ -169,6 +171,7 @@ impl Base {
             secrets,
             every_tool: false,
             called: None,
+            model_because: None,
             problems: problems.clone(),
         })
     }

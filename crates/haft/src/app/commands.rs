@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -31,8 +31,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agent::{self, mode_set},
-    attachments, explain, jobs, overview, rewind,
+    attachments, cost, explain, jobs,
+    model::named,
+    overview, rewind,
     session::{Core, NO_TURN},
+    window,
 };
 use crate::{cli::Start, plain::sentence, undo};
 
@@ -51,6 +54,8 @@ enum Errand {
     Remember(String),
     Undo(UndoRequest, bool),
     Rewind(RewindRequest),
+    Compact(Option<String>),
+    UndoCompaction,
 }
 
 struct Ordered {
@@ -88,6 +93,8 @@ pub struct Handler {
     closing: CancellationToken,
     /// The front ends at which somebody answers.
     attended: BTreeSet<String>,
+    /// The model of the next request.
+    model: Arc<Mutex<String>>,
 }
 
 impl Handler {
@@ -100,12 +107,14 @@ impl Handler {
         closing: &CancellationToken,
     ) -> (Self, JoinHandle<()>) {
         let (errands, received) = unbounded_channel();
+        let model = core.base.loaded.settings.model.name.clone().unwrap_or_default();
+        let model = Arc::new(Mutex::new(model));
         let worker = Worker {
             core: core.clone(),
             main: main.clone(),
             start: start.clone(),
             closing: closing.clone(),
-            model: core.base.loaded.settings.model.name.clone().unwrap_or_default(),
+            model: model.clone(),
         };
         let working = tokio::spawn(worker.work(received));
         let handler = Self {
@@ -116,6 +125,7 @@ impl Handler {
             stop: closing.child_token(),
             closing: closing.clone(),
             attended: BTreeSet::new(),
+            model,
         };
         (handler, working)
     }
@@ -223,6 +233,28 @@ impl Handler {
         .boxed()
     }
 
+    /// What fills the window of the model.
+    fn context(&self) -> BoxFuture<'static, Answer> {
+        let (core, main, model) = (self.core.clone(), self.main.clone(), self.model.clone());
+        async move {
+            let used = main.window_use().await.ok_or(CommandError::Gone)?;
+            let model = model.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            Ok(text(window::shown(&core, &model, &used)))
+        }
+        .boxed()
+    }
+
+    /// What the session cost.
+    fn cost(&self) -> BoxFuture<'static, Answer> {
+        let core = self.core.clone();
+        async move {
+            let summed = tokio::task::spawn_blocking(move || cost::of_session(&core)).await;
+            let summed = summed.map_err(|error| error.to_string()).and_then(|summed| summed);
+            summed.map(text).map_err(|why| CommandError::Refused { why })
+        }
+        .boxed()
+    }
+
     fn withdraw(&self, path: &AgentPath, id: Option<u64>) -> BoxFuture<'static, Answer> {
         let agent = self.agent(path);
         async move {
@@ -268,6 +300,10 @@ impl Commands for Handler {
                 let (core, stop) = (self.core.clone(), self.closing.child_token());
                 async move { jobs::carry_out(&core, request, stop).await }.boxed()
             }
+            Command::Compact { undo: true, .. } => self.at_rest(Errand::UndoCompaction),
+            Command::Compact { focus, undo: false } => self.at_rest(Errand::Compact(focus)),
+            Command::Context => self.context(),
+            Command::Cost => self.cost(),
             Command::Permissions => ready(Ok(text(overview::permissions(&self.core)))),
             Command::Diff { session } => {
                 let core = self.core.clone();
@@ -302,10 +338,20 @@ struct Worker {
     start: Start,
     closing: CancellationToken,
     /// The model of the next request.
-    model: String,
+    model: Arc<Mutex<String>>,
 }
 
 impl Worker {
+    fn model(&self) -> String {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The window of the model.
+    fn window(&self) -> Option<u64> {
+        let settings = &self.core.base.loaded.settings;
+        window::limits(&named(&self.model(), settings).ok()?, settings).window
+    }
+
     async fn work(mut self, mut errands: UnboundedReceiver<Ordered>) {
         while let Some(Ordered { errand, stop, answer, open }) = errands.recv().await {
             let done = match errand {
@@ -315,7 +361,7 @@ impl Worker {
                     Err(CommandError::Refused { why: "it was stopped before it began".to_owned() })
                 }
                 Errand::Model(None, Some(effort)) => {
-                    let name = self.model.clone();
+                    let name = self.model();
                     Box::pin(self.set_model(name, Some(effort))).await
                 }
                 Errand::Say { to, parts, when, attach } => {
@@ -323,9 +369,23 @@ impl Worker {
                 }
                 Errand::Run(line) => self.run(line, stop).await,
                 Errand::Remember(line) => self.remember(&line, stop).await,
-                Errand::Model(None, None) => Ok(text(format!("model {}\n", self.model))),
+                Errand::Model(None, None) => Ok(text(format!("model {}\n", self.model()))),
                 Errand::Model(Some(name), effort) => Box::pin(self.set_model(name, effort)).await,
                 Errand::Undo(request, redo) => Box::pin(self.undo(&request, redo)).await,
+                Errand::Compact(focus) => match self.main.compact(focus).await {
+                    // Events say what became of it.
+                    Some(Ok(_)) => Ok(Done::Nothing),
+                    Some(Err(why)) => Err(CommandError::Refused { why }),
+                    None => Err(CommandError::Gone),
+                },
+                Errand::UndoCompaction => {
+                    let undone = rewind::before_compaction(&self.core, self.window());
+                    if undone.is_ok() {
+                        // What stands now is what the person wants, however long it is.
+                        self.main.keep_length();
+                    }
+                    undone
+                }
                 Errand::Rewind(request) => Box::pin(rewind::carry_out(&self.core, request)).await,
             };
             drop(open);
@@ -412,13 +472,16 @@ impl Worker {
         let repin = builder.repin(BreakCause::Model).await.map_err(|failure| {
             let why = sentence(&failure.to_string());
             let why = why.trim_end_matches('.');
-            CommandError::Refused { why: format!("{why}; the model is still {}", self.model) }
+            CommandError::Refused { why: format!("{why}; the model is still {}", self.model()) }
         })?;
         if !self.main.repin(repin) {
             return Err(CommandError::Gone);
         }
+        if self.core.env.interactive {
+            agent::note_model(&self.core.base, &name);
+        }
         let told = format!("model {name}, from the next request on\n");
-        self.model = name;
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = name;
         Ok(text(told))
     }
 

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use haft_agent::{CommandError, Done, RewindRequest, Rewound, UndoRequest};
 use haft_session::{Change, Changes, on_branch};
-use haft_types::{Body, CallId, Event, EventId, From, Kind, Part};
+use haft_types::{Body, BreakCause, CallId, Event, EventId, From, Kind, Part};
 
 use super::{
     problem::Problems,
@@ -77,6 +77,50 @@ fn list(core: &Core) -> Result<String, String> {
     }
     text.push_str("/rewind N goes back to before that one; talk or files may follow\n");
     Ok(text)
+}
+
+/// Goes back to before the last compaction of this branch.
+///
+/// # Errors
+/// There was none, or what stood before it does not fit; in words for people.
+pub fn before_compaction(core: &Core, window: Option<u64>) -> Result<Done, CommandError> {
+    uncompacted(core, window).map_err(|why| CommandError::Refused { why })
+}
+
+fn uncompacted(core: &Core, window: Option<u64>) -> Result<Done, String> {
+    let events = events(core)?;
+    let branch: Vec<&Event> =
+        on_branch(&events, core.bus.leaf()).filter(|event| event.agent.is_main()).collect();
+    let is_it = |event: &&Event| matches!(event.body, Body::Compacted { .. });
+    let at =
+        branch.iter().rposition(is_it).ok_or("there was no compaction in this conversation")?;
+    if let Body::Compacted { sizes: Some((before, _)), .. } = &branch[at].body
+        && let Some(window) = window.filter(|window| before > window)
+    {
+        return Err(format!(
+            "what stood before has {before} tokens, and the model's window {window}: it cannot be \
+             sent again. haft session show {} prints it",
+            core.session_id()
+        ));
+    }
+    // The break that comes with it goes, too.
+    let is_break = matches!(
+        at.checked_sub(1).map(|before| &branch[before].body),
+        Some(Body::Break { cause: BreakCause::Compaction, .. })
+    );
+    let first = branch[at - usize::from(is_break)];
+    let since = branch[at..].iter().filter_map(|event| match &event.body {
+        Body::User { from: From::Person, parts } => Some(short(&words(parts))),
+        _ => None,
+    });
+    let since: Vec<String> = since.collect();
+    core.bus.rewind(first.parent.unwrap_or_default(), &events).map_err(|e| e.to_string())?;
+    let mut text = String::from("- the conversation goes on as it was before it was summed up");
+    if !since.is_empty() {
+        let _ = write!(text, "; what was said since stays in the log: {}", since.join("; "));
+    }
+    text.push_str("; /rewind back undoes that\n");
+    Ok(Done::Text { text })
 }
 
 /// Undoes the last rewind of this branch.

@@ -124,6 +124,9 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
             wrong(format!("{rest:?} is not understood: /jobs [ID [stop|input TEXT]]"))
         })?),
         "permissions" => Command::Permissions,
+        "context" => Command::Context,
+        "cost" => Command::Cost,
+        "compact" => compact(rest),
         "rewind" => Command::Rewind(rewind(rest).ok_or_else(|| {
             wrong(format!(
                 "{rest:?} is not understood: /rewind [N [both|talk|files]], /rewind back"
@@ -140,6 +143,13 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
         },
     };
     Ok(command)
+}
+
+/// A compaction, with what its summary says most about, or the end of the last one.
+fn compact(rest: &str) -> Command {
+    let undo = rest == "--undo";
+    let focus = (!rest.is_empty() && !undo).then(|| rest.to_owned());
+    Command::Compact { focus, undo }
 }
 
 /// What is wanted of the jobs; none where that is not said.

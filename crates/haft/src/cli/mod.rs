@@ -111,6 +111,9 @@ pub struct Start {
     /// With -p: end the run after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = from_one, allow_hyphen_values = true)]
     pub max_time: Option<u64>,
+    /// Whether the model was chosen for this session alone.
+    #[arg(skip)]
+    pub model_once: bool,
     /// Flags that every face takes.
     #[command(flatten)]
     pub common: Common,
@@ -196,8 +199,10 @@ pub enum Command {
     Undo(Undo),
     /// Make again what was taken back
     Redo(Redo),
-    /// List sessions and print what was done in them
+    /// List sessions, print what was done in them and what it cost
     Session(Session),
+    /// List what is known of models: windows, limits, prices
+    Models(Models),
     /// Let the settings, hooks and tools that a project brings along count from now on, or no more
     Trust(Trust),
     /// Print a script that completes haft's commands and flags in a shell
@@ -413,6 +418,17 @@ impl LineCommand {
     }
 }
 
+/// `haft models`
+#[derive(Debug, Args)]
+pub struct Models {
+    /// Only those with this in their names
+    #[arg(value_name = "TEXT")]
+    pub text: Option<String>,
+    /// Print a line of JSON for each
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `haft session`
 #[derive(Debug, Args)]
 pub struct Session {
@@ -444,6 +460,14 @@ pub enum SessionAction {
         /// Print only this question, whole, and how it was answered
         #[arg(long, value_name = "N")]
         question: Option<u64>,
+    },
+    /// Tell what a session cost, by model; without ID the last one of this folder
+    Cost {
+        /// The session's id, or how it begins
+        id: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Remove sessions that were used long ago, or only the outputs that they keep
     Prune(Prune),

@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod line;
 pub(crate) mod mcp;
+pub(crate) mod models;
 pub(crate) mod print;
 pub(crate) mod session;
 pub(crate) mod terminal;

@@ -13,10 +13,11 @@ use crate::world::{CANARY, World};
 pub enum Wire {
     Anthropic,
     OpenAi,
+    Responses,
 }
 
-/// Both.
-pub const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
+/// All.
+pub const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAi, Wire::Responses];
 
 /// A server with its runtime.
 pub struct Mock {
@@ -64,6 +65,7 @@ impl Wire {
         match self {
             Self::Anthropic => "anthropic/mock-1",
             Self::OpenAi => "openai/mock-1",
+            Self::Responses => "openai-responses/mock-1",
         }
     }
 
@@ -72,6 +74,7 @@ impl Wire {
         match self {
             Self::Anthropic => "\"tool_use_id\"",
             Self::OpenAi => "\"tool_call_id\"",
+            Self::Responses => "\"function_call_output\"",
         }
     }
 
@@ -79,7 +82,7 @@ impl Wire {
     pub const fn key_variable(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::OpenAi => "OPENAI_API_KEY",
+            Self::OpenAi | Self::Responses => "OPENAI_API_KEY",
         }
     }
 
@@ -87,7 +90,7 @@ impl Wire {
     pub const fn url_variable(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_BASE_URL",
-            Self::OpenAi => "OPENAI_BASE_URL",
+            Self::OpenAi | Self::Responses => "OPENAI_BASE_URL",
         }
     }
 
@@ -95,7 +98,7 @@ impl Wire {
     pub fn base(self, url: &str) -> String {
         match self {
             Self::Anthropic => url.to_owned(),
-            Self::OpenAi => format!("{url}/v1"),
+            Self::OpenAi | Self::Responses => format!("{url}/v1"),
         }
     }
 
@@ -128,6 +131,7 @@ impl Wire {
         HttpResponse::events(match self {
             Self::Anthropic => anthropic(text, calls),
             Self::OpenAi => openai(text, calls),
+            Self::Responses => responses(text, calls),
         })
     }
 }
@@ -184,5 +188,40 @@ fn openai(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
     }
     body.push_str("data: {\"id\":\"c-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":11,");
     body.push_str("\"completion_tokens\":7,\"total_tokens\":18}}\n\ndata: [DONE]\n\n");
+    body
+}
+
+fn responses(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
+    let message = |text: &str| {
+        json!({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "annotations": [], "text": text}]})
+    };
+    let call = |(id, name, input): &(String, &str, String)| {
+        json!({"id": format!("fc_{id}"), "type": "function_call", "status": "completed",
+            "call_id": id, "name": name, "arguments": input})
+    };
+    let items: Vec<Value> = text.map(message).into_iter().chain(calls.iter().map(call)).collect();
+    let mut events = vec![json!({"type": "response.created",
+        "response": {"id": "resp_1", "object": "response", "status": "in_progress", "output": []}})];
+    for (at, item) in items.iter().enumerate() {
+        events.push(json!({"type": "response.output_item.added", "output_index": at,
+            "item": {"id": item["id"], "type": item["type"], "name": item["name"]}}));
+        let delta = match item["arguments"].as_str() {
+            Some(input) => json!({"type": "response.function_call_arguments.delta",
+                "output_index": at, "delta": input}),
+            None => json!({"type": "response.output_text.delta", "output_index": at,
+                "content_index": 0, "delta": text}),
+        };
+        events.push(delta);
+        events.push(json!({"type": "response.output_item.done", "output_index": at, "item": item}));
+    }
+    events.push(json!({"type": "response.completed", "response": {"id": "resp_1",
+        "object": "response", "status": "completed", "output": items,
+        "usage": {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18}}}));
+    let mut body = String::new();
+    for event in events {
+        let name = event["type"].as_str().unwrap();
+        body.extend(["event: ", name, "\ndata: ", &event.to_string(), "\n\n"]);
+    }
     body
 }

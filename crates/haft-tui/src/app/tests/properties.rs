@@ -295,7 +295,13 @@ fn app_of(texts: &[String], color: bool) -> App {
     let named = |name: String| CommandRow { name, arguments: at(3), summary: at(4) };
     let commands = vec![named(format!("m{}", at(0))), named("mode".to_owned())];
     let mut app = App::new(texts.to_vec(), commands, color);
-    app.set_facts(Facts { folder: at(0), branch: at(1), model: at(2), sandbox: at(3) });
+    app.set_facts(Facts {
+        folder: at(0),
+        branch: at(1),
+        model: at(2),
+        sandbox: at(3),
+        ..Facts::default()
+    });
     app
 }
 

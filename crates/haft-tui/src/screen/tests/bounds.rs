@@ -74,6 +74,8 @@ fn answering() -> App {
         branch: "main".into(),
         model: "anthropic/claude-sonnet-4-5".into(),
         sandbox: "sandbox L".into(),
+        context: "12 % of 200k".into(),
+        cost: "$0.42".into(),
     });
     app.event(&event(Body::User { from: haft_types::From::Person, parts: Vec::new() }), 0);
     app

@@ -47,11 +47,6 @@ impl Offers {
     /// Looks for keys, and asks the servers of this machine: takes up to a second for each that is
     /// there and does not answer.
     pub fn of(servers: &[Preset], environment: &Environment) -> Self {
-        let keys = servers.iter().filter_map(|server| {
-            let is_set = |name: &&String| environment.server(name).is_some();
-            let variable = server.key_variables.iter().find(is_set)?;
-            Some((variable.clone(), server.name.clone()))
-        });
         let answers = |server: &Preset| {
             // A variable may have moved it, also to another machine.
             let address = endpoint(server, environment).base_url;
@@ -59,7 +54,27 @@ impl Offers {
             let models = server.is_local().then(|| models(&server.address)).flatten()?;
             Some(LocalServer { name: server.name, address: server.address, models })
         };
-        Self { keys: keys.collect(), servers: servers.iter().filter_map(answers).collect() }
+        Self {
+            keys: Self::keys(servers, environment),
+            servers: servers.iter().filter_map(answers).collect(),
+        }
+    }
+
+    /// The keys that are set: the variable, and the server that it opens.
+    pub fn keys(servers: &[Preset], environment: &Environment) -> Vec<(String, String)> {
+        let key = |server: &Preset| {
+            let is_set = |name: &&String| environment.server(name).is_some();
+            let variable = server.key_variables.iter().find(is_set)?;
+            Some((variable.clone(), server.name.clone()))
+        };
+        let mut keys: Vec<(String, String)> = Vec::new();
+        for key in servers.iter().filter_map(key) {
+            // A server with two wires stands there twice.
+            if !keys.iter().any(|(variable, _)| *variable == key.0) {
+                keys.push(key);
+            }
+        }
+        keys
     }
 
     /// Whether there is nothing.

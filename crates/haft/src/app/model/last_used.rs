@@ -1,7 +1,7 @@
 //! Finds the model that a session used last, for a resumed session that names none.
 
 use haft_config::{Environment, Settings};
-use haft_llm::{Preset, SCRIPT};
+use haft_llm::{Preset, SCRIPT, openai, responses};
 use haft_session::{SessionId, Store};
 use haft_types::{Body, Stop};
 
@@ -35,5 +35,8 @@ pub fn last_used(
     // Where two are there, each has a key of its own, perhaps.
     let mut known = servers.iter().filter(is_it);
     let server = known.next().filter(|_| known.next().is_none())?;
-    Some(format!("{}/{model}", server.name))
+    // The wire follows from the model again.
+    let name =
+        if server.is_makers() && wire == responses::NAME { openai::NAME } else { &server.name };
+    Some(format!("{name}/{model}"))
 }

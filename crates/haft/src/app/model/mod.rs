@@ -1,6 +1,8 @@
 //! Resolves a model's name to a provider that answers requests.
 
 mod choosing;
+mod chosen;
+mod facts;
 mod last_used;
 
 use std::{fs, sync::Arc, time::Duration};
@@ -11,7 +13,12 @@ use haft_llm::{
     WireKind, http_provider, openai, parse_model, presets,
 };
 
-pub use self::{choosing::Offers, last_used::last_used};
+pub use self::{
+    choosing::Offers,
+    chosen::{Chosen, note, unnamed},
+    facts::{ModelFacts, facts},
+    last_used::last_used,
+};
 use crate::cli::exit::Failure;
 
 /// A model that is ready for requests; nothing is opened before the first one.
@@ -50,11 +57,17 @@ pub fn model(
     let policy = RetryPolicy { within_ms, beyond_ms, seed: seed(), ..RetryPolicy::default() };
     let client = haft_net::Client::connecting_within(Duration::from_secs(http.connect_seconds));
     let provider = match &reference {
-        ModelRef::Server(preset, _) => {
+        ModelRef::Server(preset, name) => {
+            let is_makers = endpoint(preset, environment).is_makers;
+            let preset = &preset.clone().for_model(name, is_makers);
             let endpoint = endpoint(preset, environment);
             is_variable(preset)?;
             endpoint.check().map_err(|error| Failure::Usage(error.to_string()))?;
-            http_provider(endpoint, client, patience, policy)
+            {
+                let own = settings.models.get(&reference.to_string());
+                let fields = own.and_then(|own| own.extra.clone()).unwrap_or_default();
+                http_provider(endpoint, client, patience, policy, fields)
+            }
         }
         ModelRef::Script(file) => script(file, answered)?,
     };
@@ -124,10 +137,9 @@ pub fn named(name: &str, settings: &Settings) -> Result<ModelRef, Failure> {
     parse_model(name, &servers(settings)).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Reports whether a model takes images: by the settings, otherwise by its name.
+/// Reports whether a model takes images: by the settings, otherwise by the catalogue or its name.
 pub fn takes_images(reference: &ModelRef, settings: &Settings) -> bool {
-    let known = settings.models.get(&reference.to_string()).and_then(|model| model.vision);
-    known.unwrap_or_else(|| reference.takes_images())
+    facts(reference, settings).vision
 }
 
 fn script(file: &str, answered: usize) -> Result<Arc<dyn Provider>, Failure> {

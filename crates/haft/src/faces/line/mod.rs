@@ -174,9 +174,11 @@ impl LineMode {
     fn greet(&self) -> Ending {
         let base = &self.core.base;
         let model = base.loaded.settings.model.name.as_deref().unwrap_or_default();
+        let because = base.model_because.as_ref().map(|why| format!(" ({why})"));
         print(&format!(
-            "haft {} · {model} · mode {} · {} · /help\n",
+            "haft {} · {model}{} · mode {} · {} · /help\n",
             env!("CARGO_PKG_VERSION"),
+            because.unwrap_or_default(),
             base.mode,
             view::safe(&base.place.cwd.text()),
         ))

@@ -26,6 +26,7 @@ use crate::{
     app::{
         agent, attachments,
         base::now,
+        cost::Costs,
         live::LiveSession,
         problem::Problems,
         session::{Core, Extensions},
@@ -58,6 +59,8 @@ struct RunResult {
     failed: u64,
     lines: Lines,
     usage: Usage,
+    /// What that cost, once the session is there.
+    costs: Option<Costs>,
     steps: u64,
     /// The model that answered last.
     model: Option<String>,
@@ -104,6 +107,11 @@ async fn begin(
     let opened = agent::open(start, false, extensions, &problems).await;
     let core = faces::opened(&problems, opened)?;
     told.session = Some(core.session_id().to_owned());
+    if let Some(why) = &core.base.model_because {
+        let model = core.base.loaded.settings.model.name.as_deref().unwrap_or_default();
+        say(&format!("haft: {} answers: {why}", safe(model)));
+    }
+    result.costs = Some(Costs::new(&core.base.loaded.settings, &core.base.environment));
     let live = faces::live(core, start, "print", extensions).await?;
     let core = &live.core;
     if let Some(first) = named(core)? {
@@ -238,6 +246,8 @@ struct Last<'a> {
     denials: &'a [Denied],
     jobs: Vec<Value>,
     usage: Usage,
+    /// Dollars; none where the price of a model is not known.
+    cost_usd: Option<f64>,
     took_ms: u64,
 }
 
@@ -407,6 +417,9 @@ impl RunResult {
 
     fn take(&mut self, event: &Arc<Event>) {
         let text = self.whole_text(event);
+        if let Some(costs) = &mut self.costs {
+            costs.take(event);
+        }
         if !event.agent.is_main() {
             return self.take_other(event);
         }
@@ -555,6 +568,7 @@ fn last(
         denials: result.lines.denials(),
         jobs: jobs_of(core),
         usage: result.usage,
+        cost_usd: result.costs.as_ref().and_then(Costs::total_usd),
         took_ms: took,
     };
     Ok(vec![last.line()?])

@@ -1,5 +1,6 @@
 //! `haft session`: lists sessions, prints what was done in one, and removes old ones.
 
+mod cost;
 mod prune;
 
 use std::{borrow::Cow, fmt::Write as _, sync::Arc};
@@ -30,6 +31,7 @@ pub fn run(arguments: &Session) -> Ending {
         SessionAction::Show { id, json, question: Some(number) } => {
             show_question(&store, id, *number, *json, &environment)
         }
+        SessionAction::Cost { id, json } => cost::run(&store, id.as_deref(), *json),
         SessionAction::Prune(arguments) => {
             prune::run(&store, &home.join(base::REPOSITORIES), arguments)
         }

@@ -50,6 +50,7 @@ use super::{
 use crate::{
     app::{
         agent, base,
+        cost::{Costs, dollars, tokens},
         live::LiveSession,
         problem::{Problem, Problems},
         session::{Core, Extensions},
@@ -107,6 +108,8 @@ struct Interface {
     /// Files and folders of the workspace, once somebody asked for them.
     index: Index,
     facts: Facts,
+    /// What this conversation cost since it was opened.
+    costs: Costs,
     color: bool,
     /// The Markdown of the last answer of the main agent.
     answer: String,
@@ -251,6 +254,7 @@ impl Interface {
             history,
             index: Index::default(),
             facts: Facts::default(),
+            costs: Costs::new(&core.base.loaded.settings, &core.base.environment),
             color,
             answer: String::new(),
             is_whole: false,
@@ -283,7 +287,9 @@ impl Interface {
         let model = base.loaded.settings.model.name.clone().unwrap_or_default();
         let folder = short(&base.place.cwd.text(), base.environment.home.as_deref());
         let version = env!("CARGO_PKG_VERSION");
-        self.tell(&format!("haft {version} \u{b7} {model} \u{b7} /help"));
+        let because = base.model_because.as_ref().map(|why| format!(" ({why})"));
+        let because = because.unwrap_or_default();
+        self.tell(&format!("haft {version} \u{b7} {model}{because} \u{b7} /help"));
         self.app.set_mode(base.mode);
         if base.loaded.settings.terminal.reduced_motion {
             self.app.reduce_motion();
@@ -637,7 +643,10 @@ impl Interface {
                     self.answer.push_str(text);
                 }
             }
-            Body::AnswerEnded { .. } if is_main => self.is_whole = true,
+            Body::AnswerEnded { .. } => {
+                self.is_whole |= is_main;
+                self.count(event);
+            }
             Body::Mode { mode, .. } => self.look_at_sandbox(*mode),
             Body::JobStarted { .. } | Body::JobEnded { .. } => self.app.forget_values("jobs"),
             Body::Asked { .. } if self.notifies() => self.notify("haft asks something"),
@@ -650,6 +659,21 @@ impl Interface {
             }
             _ => {}
         }
+    }
+
+    /// Shows what an answer cost, and how much of its model's window is taken.
+    fn count(&mut self, event: &Event) {
+        self.costs.take(event);
+        let Body::AnswerEnded { usage, .. } = &event.body else { return };
+        let cost = self.costs.total_usd().filter(|cost| *cost > 0.0);
+        self.facts.cost = cost.map(dollars).unwrap_or_default();
+        let taken = usage.input + usage.cache_read + usage.cache_write + usage.output;
+        let window = self.costs.last().and_then(|facts| facts.context);
+        if let Some(window) = window.filter(|_| event.agent.is_main() && taken > 0) {
+            let share = taken.saturating_mul(100).div_ceil(window.max(1));
+            self.facts.context = format!("{share} % of {}", tokens(window));
+        }
+        self.app.set_facts(self.facts.clone());
     }
 
     /// Writes the open question out.

@@ -53,9 +53,9 @@ pub async fn begin(start: &mut Start) -> Result<Begun, Failure> {
     let is_read_out = settings.settings.terminal.reader;
     // Settings that cannot be used are told when the session opens.
     let is_open = settings.settings.model.name.is_none() && settings.fatal().next().is_none();
-    if is_open && !agent::has_earlier_model(start) {
-        let name = choose(&settings, &environment, &mut prompter).await?;
-        start.common.model = Some(name);
+    if is_open && !agent::has_other_model(start) {
+        let (name, is_stored) = choose(&settings, &environment, &mut prompter).await?;
+        (start.common.model, start.model_once) = (Some(name), !is_stored);
     }
     Ok(Begun { typed: prompter.into_typed(), is_read_out })
 }
@@ -105,12 +105,12 @@ enum Choice {
     Of(String),
 }
 
-/// Lets the person choose a model; gives its name.
+/// Lets the person choose a model; gives its name, and whether it answers from now on.
 async fn choose(
     loaded: &Loaded,
     environment: &Environment,
     prompter: &mut Prompter,
-) -> Result<String, Failure> {
+) -> Result<(String, bool), Failure> {
     let known = servers(&loaded.settings);
     let around = environment.clone();
     let offers = tokio::task::spawn_blocking(move || Offers::of(&known, &around)).await?;
@@ -146,8 +146,8 @@ async fn choose(
             }
         };
         if let Some(name) = name {
-            store(&name, environment, prompter).await?;
-            return Ok(name);
+            let is_stored = store(&name, environment, prompter).await?;
+            return Ok((name, is_stored));
         }
     }
 }
@@ -230,12 +230,12 @@ async fn ask_name(
     }
 }
 
-/// Asks whether the model is the person's from now on, and stores it so.
+/// Asks whether the model is the person's from now on, and stores it so; false where it is not.
 async fn store(
     name: &str,
     environment: &Environment,
     prompter: &mut Prompter,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let file = home(environment)?.join("settings.toml");
     let shown = safe(&file.display().to_string());
     println(&format!(
@@ -245,14 +245,22 @@ async fn store(
     ))?;
     match prompter.key(&[('y', "yes"), ('n', "for this session")]).await? {
         Answer::Some('y') => match set_model(&file, name) {
-            Ok(()) => println("")?,
+            Ok(()) => {
+                println("")?;
+                Ok(true)
+            }
             // It answers all the same, in this session.
-            Err(error) => println(&format!("! it was not stored: {}\n", safe(&error.to_string())))?,
+            Err(error) => {
+                println(&format!("! it was not stored: {}\n", safe(&error.to_string())))?;
+                Ok(false)
+            }
         },
-        Answer::Some(_) | Answer::End => println("")?,
-        Answer::Leave => return Err(Failure::Said(INTERRUPTED)),
+        Answer::Some(_) | Answer::End => {
+            println("")?;
+            Ok(false)
+        }
+        Answer::Leave => Err(Failure::Said(INTERRUPTED)),
     }
-    Ok(())
 }
 
 /// What is said where nothing was found.

@@ -141,6 +141,7 @@ fn a_command_that_is_typed_runs_and_the_model_is_told() {
         let provider = match wire {
             crate::mock_provider::Wire::Anthropic => "anthropic",
             crate::mock_provider::Wire::OpenAi => "openai",
+            crate::mock_provider::Wire::Responses => "openai-responses",
         };
         world.settings(&format!(
             "[providers.mock]\naddress = {:?}\nwire = {provider:?}\n[permissions]\n\

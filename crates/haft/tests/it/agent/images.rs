@@ -25,6 +25,7 @@ fn an_image_is_sent_as_one() {
         let mark = match wire {
             Wire::Anthropic => r#""media_type":"image/png","data":"iVBORw0KGgo"#,
             Wire::OpenAi => r#""image_url":{"url":"data:image/png;base64,iVBORw0KGgo"#,
+            Wire::Responses => r#""image_url":"data:image/png;base64,iVBORw0KGgo"#,
         };
         let bodies = mock.bodies();
         assert!(!bodies[0].contains(mark));

@@ -1,5 +1,6 @@
 //! Runs with a model: answers, providers, sessions that go on.
 
+pub(crate) mod compaction;
 pub(crate) mod damaged_logs;
 pub(crate) mod delegates;
 pub(crate) mod disk;

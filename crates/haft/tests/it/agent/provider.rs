@@ -320,7 +320,7 @@ fn a_model_that_cannot_be_one_says_where_it_was_set_and_what_is_near() {
 fn what_there_is_is_said_where_no_model_is_chosen() {
     let world = World::new();
     let mut command = world.haft(&["-p", "hi"]);
-    command.env("GROQ_API_KEY", CANARY);
+    command.env("GROQ_API_KEY", CANARY).env("MISTRAL_API_KEY", CANARY);
     let ran = finish(command, &Input::Nothing);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("Found: GROQ_API_KEY is set: --model groq/NAME"), "{ran:?}");

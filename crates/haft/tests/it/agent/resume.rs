@@ -21,9 +21,15 @@ fn raw(body: &str, key: &str) -> String {
     map.get(key).map_or_else(String::new, |value| value.get().to_owned())
 }
 
+/// What a request says, whatever its wire calls it.
+fn said(body: &str) -> String {
+    let messages = raw(body, "messages");
+    if messages.is_empty() { raw(body, "input") } else { messages }
+}
+
 /// The messages of a request, each as its bytes.
 fn messages(body: &str) -> Vec<String> {
-    let list: Vec<Box<RawValue>> = serde_json::from_str(&raw(body, "messages")).unwrap();
+    let list: Vec<Box<RawValue>> = serde_json::from_str(&said(body)).unwrap();
     list.iter().map(|message| message.get().to_owned()).collect()
 }
 
@@ -188,7 +194,7 @@ fn a_session_goes_on_with_its_model_where_none_is_chosen() {
     for wire in WIRES {
         let world = World::new();
         let mock = Mock::with(move |number, _| wire.text(&format!("Answer {number}.")));
-        let spoken = if wire == Wire::Anthropic { "anthropic" } else { "openai" };
+        let spoken = wire.model().split('/').next().unwrap();
         let settings = |url: &str| {
             let address = wire.base(url);
             world.settings(&format!(

@@ -6,6 +6,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod flags;
 pub(crate) mod mistakes;
+pub(crate) mod models;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod tool;

@@ -1,8 +1,8 @@
-//! haft's two wires through a gateway that others wrote: `litellm`, before a mock of a model.
+//! haft's wires through a gateway that others wrote: `litellm`, before a mock of a model.
 //!
-//! The gateway is started once, and everything that needs it is one test. It takes both wires and has
+//! The gateway is started once, and everything that needs it is one test. It takes all wires and has
 //! two backends: for `hosted_vllm` it speaks Chat Completions to the model whatever it was asked by,
-//! for `deepseek` it passes the Messages wire through.
+//! for `deepseek` it passes the Messages wire through. Responses it passes through to the former.
 
 use std::{
     fs,
@@ -158,6 +158,7 @@ fn model(request: &HttpRequest) -> HttpResponse {
     let wire = match &*request.target {
         target if target.ends_with("/messages") => Wire::Anthropic,
         target if target.ends_with("/chat/completions") => Wire::OpenAi,
+        target if target.ends_with("/responses") => Wire::Responses,
         // The gateway looks for what models there are.
         _ => return HttpResponse::new(404, "application/json", "{}"),
     };
@@ -166,7 +167,7 @@ fn model(request: &HttpRequest) -> HttpResponse {
     let read = |path: &str| ("read", json!({"path": path}));
     match case.unwrap_or_else(|| panic!("{body}")) {
         Case::Text => wire.text(HELLO),
-        Case::TwoCalls if body.contains("tool_call_id") || body.contains("tool_result") => {
+        Case::TwoCalls if WIRES.iter().any(|wire| body.contains(wire.result_id())) => {
             wire.text("Both were read.")
         }
         Case::TwoCalls => wire.calls("call", &[read("a.txt"), read("b.txt")]),
@@ -204,10 +205,12 @@ fn whole(wire: Wire) -> HttpResponse {
             "model": "x", "content": [{"type": "text", "text": HELLO}],
             "stop_reason": "end_turn", "stop_sequence": null,
             "usage": {"input_tokens": 11, "output_tokens": 7}}),
-        Wire::OpenAi => json!({"id": "c-1", "object": "chat.completion", "created": 1,
+        Wire::OpenAi | Wire::Responses => {
+            json!({"id": "c-1", "object": "chat.completion", "created": 1,
             "model": "x", "choices": [{"index": 0, "finish_reason": "stop",
                 "message": {"role": "assistant", "content": HELLO}}],
-            "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}}),
+            "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}})
+        }
     };
     HttpResponse::new(200, "application/json", answer.to_string())
 }
@@ -238,7 +241,7 @@ struct Way<'a> {
 impl Way<'_> {
     fn ask(&self, world: &World, case: Case) -> Ran {
         world.settings("[model]\nretry_seconds = 0\n");
-        let provider = if self.wire == Wire::Anthropic { "anthropic" } else { "openai" };
+        let provider = self.wire.model().split('/').next().unwrap();
         let name = format!("{provider}/{}", self.model);
         let prompt = format!("case {case:?} {name}.");
         let flags = ["-p", &prompt, "--output", "json", "--mode", "bypass", "--model", &name];
@@ -250,7 +253,7 @@ impl Way<'_> {
 
     /// The bodies of the requests that came to the model so far for a case.
     fn asked(&self, case: Case) -> Vec<String> {
-        let provider = if self.wire == Wire::Anthropic { "anthropic" } else { "openai" };
+        let provider = self.wire.model().split('/').next().unwrap();
         let prompt = format!("case {case:?} {provider}/{}.", self.model);
         self.mock.bodies().into_iter().filter(|body| body.contains(&prompt)).collect()
     }
@@ -314,7 +317,7 @@ impl Way<'_> {
 }
 
 #[test]
-fn both_wires_work_through_a_gateway() {
+fn all_wires_work_through_a_gateway() {
     let world = World::new();
     let mock = Mock::with(|_, request| model(request));
     let gateway = Gateway::start(&world, &mock.url());

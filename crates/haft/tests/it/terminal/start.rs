@@ -215,7 +215,7 @@ fn a_key_is_named_and_never_shown_and_the_demo_can_be_seen() {
     let requests = local(&world);
     let tmux = Tmux::start(&world);
     let file = world.root().join("keys.sh");
-    std::fs::write(&file, format!("export OPENAI_API_KEY={KEY}\n")).unwrap();
+    std::fs::write(&file, format!("export OPENAI_API_KEY={KEY} GROQ_API_KEY={KEY}\n")).unwrap();
     tmux.line(". ../keys.sh");
     tmux.haft("--line");
     let screen = tmux.sees(ASKED);

@@ -1,0 +1,624 @@
+//! Room for the next request: old results leave view, then older messages are summed up.
+//!
+//! **Invariant:** a request that is asked for after a compaction is smaller than the one before it,
+//! and has at most the share of the window that the limits say. Where that cannot be, the turn ends
+//! and says what is too big. No compaction follows another before the conversation has grown by a
+//! tenth. Inputs are taken meanwhile, and an interrupt ends it.
+
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use haft_llm::{Delta, LlmError, NoBlobs, Request};
+use haft_tool::{Jobs, RecordError};
+use haft_types::{Body, BreakCause, CallId, From, Level, Message, Part, Summarizer, Usage};
+use serde_json::{Value, value::RawValue};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::Agent;
+use crate::{
+    Input,
+    compaction::{
+        Attached, ContextLimits, Plan, SUMMARY_SYSTEM, TooBig, masked, older_words, plan,
+        replacement, tokens, transcript,
+    },
+};
+
+/// What is known of the room that requests have.
+pub(super) struct Room {
+    /// The provider's count of tokens beside the estimate.
+    scale: f64,
+    /// The estimate of the request that was asked for last, unscaled.
+    asked: u64,
+    /// What the provider counted for it; 0 where it did not.
+    counted: u64,
+    /// The size after the last compaction.
+    after: Option<u64>,
+    /// The share of the window that the model was told last, in percent.
+    told: u8,
+    /// Whether the server refused the last request as too long.
+    is_refused: bool,
+    /// A summary that is being written.
+    compacting: Option<Compacting>,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        let (asked, counted, after, told) = (0, 0, None, 0);
+        let (is_refused, compacting) = (false, None);
+        Self { scale: 1.0, asked, counted, after, told, is_refused, compacting }
+    }
+}
+
+/// A summary that is being written.
+struct Compacting {
+    work: BoxFuture<'static, Result<Summary, LlmError>>,
+    stop: CancellationToken,
+    plan: Plan,
+    before: u64,
+    /// Whether the model is asked then.
+    asks: bool,
+    /// Who wanted it, where that is a person.
+    tell: Option<oneshot::Sender<Result<String, String>>>,
+}
+
+/// What fills a request, in tokens by bytes: four bytes are one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WindowUse {
+    /// The parts, each with its tokens: the system prompt, each tool, kinds of messages.
+    pub rows: Vec<(String, u64)>,
+    /// Tokens of images, which are estimated by their number.
+    pub images: u64,
+    /// The window; none where there is no limit.
+    pub window: Option<u64>,
+    /// What the server counted for the last request; none where it did not.
+    pub counted: Option<u64>,
+    /// The server's count beside the estimate.
+    pub factor: f64,
+}
+
+/// A summary as it came.
+pub(super) struct Summary {
+    text: String,
+    by: Summarizer,
+}
+
+/// Whether there is room for the next request.
+pub(super) enum Space {
+    /// There is.
+    There,
+    /// There will be, once a summary is written.
+    Coming,
+    /// There is none, for this reason.
+    Missing(String),
+}
+
+/// Most bytes of a summary that are taken.
+const LONGEST: usize = 256 << 10;
+/// Least bytes of a conversation that a summary is worth.
+const LEAST: usize = 2_000;
+/// Tokens that an image is taken for: no model in use takes more for one.
+const IMAGE: u64 = 1_600;
+/// Shares of the window at which the model is told, in percent.
+const SHARES: [u8; 3] = [85, 70, 50];
+/// Results that are named then.
+const LARGEST: usize = 5;
+
+/// Waits for the summary; for ever where none is written.
+pub(super) async fn summary(room: &mut Room) -> Result<Summary, LlmError> {
+    match &mut room.compacting {
+        Some(compacting) => (&mut compacting.work).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Agent {
+    fn limits(&self) -> ContextLimits {
+        self.setup.context
+    }
+
+    /// A count of tokens as the provider would give it.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count of tokens is far below 2^52, and the scale is positive"
+    )]
+    fn scaled(&self, estimate: u64) -> u64 {
+        (estimate as f64 * self.room.scale).ceil() as u64
+    }
+
+    /// Tokens of system prompt and tools.
+    fn fixed(&self) -> (u64, u64) {
+        let system = self.system.iter().map(String::len).sum();
+        (self.scaled(tokens(system)), self.scaled(tokens(self.tools.len())))
+    }
+
+    /// Tokens of each message that was encoded, without the scale.
+    fn weights(&self) -> Vec<u64> {
+        let fold = self.fold();
+        let pairs = fold.final_messages().iter().zip(&self.encoded);
+        pairs.map(|(message, encoded)| weight(message, encoded.json().len())).collect()
+    }
+
+    fn sizes(&self) -> Vec<u64> {
+        self.weights().into_iter().map(|weight| self.scaled(weight)).collect()
+    }
+
+    /// Tokens of the next request.
+    fn size(&self) -> u64 {
+        let (system, tools) = self.fixed();
+        self.sizes().into_iter().sum::<u64>() + system + tools
+    }
+
+    /// Notes the size of a request that is asked for.
+    pub(super) fn note_asked(&mut self) {
+        let fixed = self.system.iter().map(String::len).sum::<usize>() + self.tools.len();
+        self.room.asked = self.weights().into_iter().sum::<u64>() + tokens(fixed);
+    }
+
+    /// Learns from what the provider counted.
+    #[expect(clippy::cast_precision_loss, reason = "a count of tokens is far below 2^52")]
+    pub(super) fn note_usage(&mut self, usage: Usage) {
+        let counted = usage.input + usage.cache_read + usage.cache_write;
+        self.room.counted = counted;
+        if self.room.asked >= 1_000 && counted >= 1_000 {
+            // A server that counts nonsense must not make every request look small, or huge.
+            self.room.scale = (counted as f64 / self.room.asked as f64).clamp(0.5, 4.0);
+        }
+        self.room.is_refused = false;
+    }
+
+    /// The server refused a request as too long: true where the conversation can be shortened for
+    /// it, once.
+    pub(super) fn shortens(&mut self) -> bool {
+        if std::mem::replace(&mut self.room.is_refused, true) {
+            return false;
+        }
+        // The window is smaller than is known, or was not known.
+        let size = self.size();
+        let known = self.setup.context.window.unwrap_or(u64::MAX);
+        self.setup.context.window = Some(known.min(size - size / 10).max(1_000));
+        self.room.after = None;
+        true
+    }
+
+    /// Sees to it that there is room for the next request.
+    pub(super) fn make_room(&mut self) -> Result<Space, RecordError> {
+        if let Some(compacting) = &mut self.room.compacting {
+            compacting.asks = true;
+            return Ok(Space::Coming);
+        }
+        let limits = self.limits();
+        let Some(window) = limits.window else { return Ok(Space::There) };
+        let mut size = self.size();
+        if size >= limits.share(limits.mask_from) && self.mask()? {
+            self.encode_new();
+            size = self.size();
+        }
+        let is_over = size + limits.for_answer() > window;
+        if !is_over && size < limits.share(limits.compact_from) {
+            self.tell_share(size)?;
+            return Ok(Space::There);
+        }
+        let has_grown = self.room.after.is_none_or(|after| size >= after + after / 10);
+        if !has_grown && size <= window {
+            return Ok(Space::There);
+        }
+        if !has_grown {
+            let (system, tools) = self.fixed();
+            return Ok(Space::Missing(format!(
+                "the conversation has {size} of the model's {window} tokens right after it was \
+                 summed up: {system} are the system prompt, {tools} the tools"
+            )));
+        }
+        match self.compact(None, true, None) {
+            Ok(()) => Ok(Space::Coming),
+            Err(TooBig(why)) => Ok(Space::Missing(why)),
+        }
+    }
+
+    /// Takes old results out of view; false where that is not worth it.
+    fn mask(&self) -> Result<bool, RecordError> {
+        let (calls, at_byte) = {
+            let fold = self.fold();
+            let messages = fold.final_messages();
+            let sizes = self.encoded.iter().map(|encoded| tokens(encoded.json().len()));
+            let sizes: Vec<u64> = sizes.map(|size| self.scaled(size)).collect();
+            let calls = masked(messages, &sizes, &self.limits());
+            let has = |message: &Message| match message {
+                Message::Results { results } => results.iter().any(|r| calls.contains(&r.id)),
+                _ => false,
+            };
+            let first = messages.iter().position(has).unwrap_or_default();
+            (calls, self.bytes_before(first))
+        };
+        if calls.is_empty() {
+            return Ok(false);
+        }
+        self.keep_results(|call| calls.contains(call), usize::MAX);
+        let count = calls.len();
+        self.emit(Body::Break { cause: BreakCause::Masking, at_byte: Some(at_byte) })?;
+        self.emit(Body::Masked { calls })?;
+        let results = if count == 1 { "1 old result" } else { &format!("{count} old results") };
+        let text = format!("{results} left the model's view; each is still at its address");
+        self.emit(Body::Notice { level: Level::Info, text })?;
+        Ok(true)
+    }
+
+    /// Stores what leaves view where its address leads, of the first so many messages.
+    fn keep_results(&self, leaves: impl Fn(&CallId) -> bool, messages: usize) {
+        let outs = &self.setup.dispatcher.session.outs;
+        let texts: Vec<(CallId, String)> = {
+            let fold = self.fold();
+            let results = fold.final_messages().iter().take(messages).filter_map(|message| {
+                if let Message::Results { results } = message { Some(results) } else { None }
+            });
+            let leaving = results.flatten().filter(|result| leaves(&result.id));
+            let leaving = leaving.filter(|result| outs.open(&result.id).is_none());
+            leaving.map(|result| (result.id.clone(), result.outcome.joined_text())).collect()
+        };
+        for (call, text) in texts {
+            // Where there is no room for it, the log has it still.
+            drop(outs.put(&call, text.as_bytes()));
+        }
+    }
+
+    /// Bytes of the prefix, and of the messages before this one.
+    fn bytes_before(&self, message: usize) -> u64 {
+        let fixed = self.tools.len() + self.system.iter().map(String::len).sum::<usize>();
+        let messages = self.encoded.iter().take(message).map(|encoded| encoded.json().len());
+        (fixed + messages.sum::<usize>()) as u64
+    }
+
+    /// Tells the model how full the window is, at fixed shares, each once.
+    fn tell_share(&mut self, size: u64) -> Result<(), RecordError> {
+        let limits = self.limits();
+        let Some(share) = SHARES.into_iter().find(|share| size >= limits.share(*share)) else {
+            self.room.told = 0;
+            return Ok(());
+        };
+        if share <= self.room.told {
+            return Ok(());
+        }
+        self.room.told = share;
+        let window = limits.window.unwrap_or_default();
+        let mut text = format!(
+            "[context: about {} % of the window is taken, {size} of {window} tokens",
+            size * 100 / window.max(1)
+        );
+        let largest = self.largest();
+        if !largest.is_empty() {
+            text.push_str("; the largest results: ");
+            text.push_str(&largest.join(", "));
+        }
+        text.push_str(
+            ". Older parts are summed up when there is no more room; outputs stay readable at \
+             their addresses.]",
+        );
+        self.emit(Body::User { from: From::Haft, parts: vec![Part::text(text)] })?;
+        self.encode_new();
+        Ok(())
+    }
+
+    /// The largest results in view, with their tokens.
+    fn largest(&self) -> Vec<String> {
+        let fold = self.fold();
+        let mut all = Vec::new();
+        for message in fold.final_messages() {
+            let Message::Results { results } = message else { continue };
+            for result in results {
+                let size = self.scaled(tokens(result.outcome.joined_text().len()));
+                all.push((size, result.id.address()));
+            }
+        }
+        all.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
+        let worth = all.into_iter().filter(|(size, _)| *size >= 500).take(LARGEST);
+        worth.map(|(size, address)| format!("{address} ({size})")).collect()
+    }
+
+    /// Begins a summary of the older part.
+    fn compact(
+        &mut self,
+        focus: Option<&str>,
+        asks: bool,
+        tell: Option<oneshot::Sender<Result<String, String>>>,
+    ) -> Result<(), TooBig> {
+        let (sizes, before, limits) = (self.sizes(), self.size(), self.limits());
+        let limits = match limits.window {
+            Some(_) => limits,
+            // Where nothing is known of the window, half of what there is stays.
+            None => ContextLimits { window: Some(before.max(4_000)), ..limits },
+        };
+        let window = limits.window.unwrap_or(before);
+        // Most of a window of the summary's own request, in bytes.
+        let room = window.saturating_sub(limits.for_answer()) * 3 / 4;
+        let most = usize::try_from(room * 4).unwrap_or(usize::MAX).max(LEAST);
+        let (plan, told) = {
+            let fold = self.fold();
+            let mut plan = plan(&fold, &sizes, self.fixed(), &limits)?;
+            // Where all of it would fit, a person wants it shorter all the same.
+            if plan.cut == 0 {
+                plan.cut = sizes.len();
+            }
+            let messages = &fold.final_messages()[..plan.cut];
+            let told = |most| transcript(messages, focus, most);
+            // Once for each size that is tried.
+            let all: Vec<String> = std::iter::successors(Some(most), |most| Some(most / 2))
+                .take_while(|most| *most >= LEAST)
+                .take(6)
+                .map(told)
+                .collect();
+            (plan, all)
+        };
+        let stop = CancellationToken::new();
+        let work = self.sum_up(told, plan.summary, stop.clone());
+        self.room.compacting = Some(Compacting { work, stop, plan, before, asks, tell });
+        self.load.is_busy.store(true, std::sync::atomic::Ordering::Release);
+        let text = "making room: the older part of the conversation is summed up".to_owned();
+        self.emit_or_tell(Body::Notice { level: Level::Info, text });
+        Ok(())
+    }
+
+    /// Asks for a summary; where a text is too long for the server, for that of the next one.
+    fn sum_up(
+        &self,
+        told: Vec<String>,
+        most: u64,
+        stop: CancellationToken,
+    ) -> BoxFuture<'static, Result<Summary, LlmError>> {
+        let (provider, target) = (self.setup.provider.clone(), self.setup.target.clone());
+        let tokens = u32::try_from(most.clamp(2_000, 16_384)).unwrap_or(16_384);
+        async move {
+            let mut last = LlmError::TooLong("the conversation is too long to be summed up".into());
+            for text in told {
+                let (from, parts) = (From::Haft, vec![Part::text(text)]);
+                let message = Message::User { from, parts };
+                let request = Request {
+                    model: target.model.clone(),
+                    max_tokens: Some(tokens),
+                    system: vec![SUMMARY_SYSTEM.to_owned()].into(),
+                    messages: vec![provider.encode(&message, &target, &NoBlobs)],
+                    ..Request::default()
+                };
+                match gathered(provider.stream(request, stop.clone())).await {
+                    Ok((text, usage)) => {
+                        let (model, wire) = (target.model, provider.name().to_owned());
+                        let host = provider.host().to_owned();
+                        return Ok(Summary { text, by: Summarizer { model, wire, host, usage } });
+                    }
+                    Err(error @ LlmError::TooLong(_)) => last = error,
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(last)
+        }
+        .boxed()
+    }
+
+    /// Takes a summary, or why there is none.
+    pub(super) async fn summed_up(&mut self, result: Result<Summary, LlmError>) {
+        let Some(Compacting { plan, before, asks, tell, .. }) = self.room.compacting.take() else {
+            return;
+        };
+        let done = match result {
+            Ok(summary) => self.shorten(&plan, before, Some(&summary)),
+            Err(LlmError::TooLong(_)) => self.shorten(&plan, before, None),
+            Err(error) => Err(format!("the older part could not be summed up: {error}")),
+        };
+        if let Some(tell) = tell {
+            // Who wanted it may be gone.
+            drop(tell.send(done.clone()));
+        }
+        let input = match done {
+            _ if !asks => None,
+            Ok(_) => self.ask(),
+            Err(error) => Some(Input::AnswerCut { error, calls: Vec::new() }),
+        };
+        let is_busy = !self.machine.is_idle();
+        self.load.is_busy.store(is_busy, std::sync::atomic::Ordering::Release);
+        if let Some(input) = input {
+            Box::pin(self.step(input)).await;
+        }
+    }
+
+    /// Puts a summary in the place of the older part; gives the receipt.
+    fn shorten(
+        &mut self,
+        plan: &Plan,
+        before: u64,
+        summary: Option<&Summary>,
+    ) -> Result<String, String> {
+        let attached = self.attached();
+        self.keep_results(|_| true, plan.cut);
+        let words = older_words(&self.fold(), plan);
+        for (call, text) in words {
+            // As with results.
+            drop(self.setup.dispatcher.session.outs.put(&call, text.as_bytes()));
+        }
+        let (text, by) = match summary {
+            Some(Summary { text, by }) => (Some(text.as_str()), Some(by.clone())),
+            None => (None, None),
+        };
+        let (text, keep_from, said) = {
+            let fold = self.fold();
+            let text = replacement(&fold, plan, text, &attached);
+            let keep_from = fold.keep_from(plan.cut).unwrap_or_default();
+            (text, keep_from, plan.cut)
+        };
+        let (system, tools) = self.fixed();
+        let stays: u64 = self.sizes().into_iter().skip(plan.cut).sum();
+        let after = system + tools + stays + self.scaled(tokens(text.len() + 64));
+        let most = self.limits().share(self.limits().most_after);
+        if after >= before || after > most {
+            return Err(format!(
+                "the conversation has {before} tokens, and would have {after} with its older part \
+                 summed up: {system} are the system prompt, {tools} the tools, {stays} the newest \
+                 messages. It stays as it is."
+            ));
+        }
+        let receipt = format!(
+            "made room: {before} -> {after} tokens; {said} messages are summed up, and stay in the \
+             session's log. /compact --undo goes back."
+        );
+        let at_byte = Some(self.bytes_before(0));
+        let kept = self
+            .emit(Body::Break { cause: BreakCause::Compaction, at_byte })
+            .and_then(|()| {
+                let sizes = Some((before, after));
+                self.emit(Body::Compacted { summary: text, keep_from, sizes, by })
+            })
+            .and_then(|()| self.emit(Body::Notice { level: Level::Info, text: receipt.clone() }));
+        kept.map_err(|error| error.to_string())?;
+        self.room.after = Some(after);
+        (self.room.told, self.room.is_refused) = (0, false);
+        Ok(receipt)
+    }
+
+    /// What code adds to a summary.
+    fn attached(&self) -> Attached {
+        let dispatcher = &self.setup.dispatcher;
+        let jobs = dispatcher.session.map.get::<Jobs>();
+        let running = jobs.all().into_iter().filter(|job| job.end().is_none());
+        let jobs = running.map(|job| format!("{}: {}", job.id(), job.title())).collect();
+        let seen = dispatcher.conversation.values("seen ");
+        let file = |(key, value): (String, Value)| {
+            let path = key.splitn(3, ' ').nth(2)?.to_owned();
+            Some((path, value.get("hash")?.as_str()?.chars().take(12).collect()))
+        };
+        Attached { files: seen.into_iter().filter_map(file).collect(), jobs }
+    }
+
+    /// Sums up on a person's wish; `tell` gets the receipt, or why it cannot be.
+    pub(super) fn compact_now(
+        &mut self,
+        focus: Option<&str>,
+        tell: oneshot::Sender<Result<String, String>>,
+    ) {
+        // Who wanted it may be gone.
+        let refuse = |tell: oneshot::Sender<_>, why: &str| drop(tell.send(Err(why.to_owned())));
+        if !self.machine.is_idle() || self.room.compacting.is_some() {
+            return refuse(tell, "haft is at work: stop it first");
+        }
+        self.encode_new();
+        if self.encoded.is_empty() {
+            return refuse(tell, "nothing was said yet");
+        }
+        let (told, refused) = oneshot::channel();
+        match self.compact(focus, false, Some(told)) {
+            Ok(()) => {
+                tokio::spawn(async move {
+                    let done = refused.await;
+                    let gone = "it was stopped; the conversation stays as it is";
+                    drop(tell.send(done.unwrap_or_else(|_| Err(gone.to_owned()))));
+                });
+            }
+            Err(TooBig(why)) => refuse(tell, &why),
+        }
+    }
+
+    /// Takes the present length as one that a compaction led to.
+    pub(super) fn keep_length(&mut self) {
+        self.encode_new();
+        self.room.after = Some(self.size());
+    }
+
+    /// What the next request would consist of.
+    pub(super) fn window_use(&mut self) -> WindowUse {
+        self.encode_new();
+        let system: usize = self.system.iter().map(String::len).sum();
+        let mut rows = vec![("system prompt".to_owned(), system)];
+        rows.extend(tool_rows(&self.tools));
+        let kinds = ["your messages", "notices of haft", "answers and calls", "results"];
+        let (mut bytes, mut images) = ([0; 4], 0);
+        {
+            let fold = self.fold();
+            for (message, encoded) in fold.final_messages().iter().zip(&self.encoded) {
+                let (text, pictures) = parts_of(message, encoded.json().len());
+                images += pictures;
+                let kind = match message {
+                    Message::User { from: From::Person | From::Steer, .. } => 0,
+                    Message::User { .. } => 1,
+                    Message::Assistant { .. } => 2,
+                    Message::Results { .. } => 3,
+                };
+                bytes[kind] += text;
+            }
+        }
+        rows.extend(kinds.map(str::to_owned).into_iter().zip(bytes));
+        let rows = rows.into_iter().filter(|(_, bytes)| *bytes > 0);
+        WindowUse {
+            rows: rows.map(|(name, bytes)| (name, tokens(bytes))).collect(),
+            images: images * IMAGE,
+            window: self.setup.context.window,
+            counted: (self.room.counted > 0).then_some(self.room.counted),
+            factor: self.room.scale,
+        }
+    }
+
+    /// Gives up a summary that is being written; none where none is.
+    pub(super) fn cancel_compaction(&mut self) -> Option<Input> {
+        let Compacting { stop, asks, .. } = self.room.compacting.take()?;
+        stop.cancel();
+        let is_busy = !self.machine.is_idle();
+        self.load.is_busy.store(is_busy, std::sync::atomic::Ordering::Release);
+        let error = LlmError::Cancelled.to_string();
+        asks.then(|| Input::AnswerCut { error, calls: Vec::new() })
+    }
+}
+
+/// Each tool with its bytes, by its definition; the brackets around them are the last row.
+fn tool_rows(tools: &str) -> Vec<(String, usize)> {
+    let all: Vec<&RawValue> = serde_json::from_str(tools).unwrap_or_default();
+    let name = |tool: &RawValue| {
+        let value: Value = serde_json::from_str(tool.get()).unwrap_or_default();
+        let name = value.get("name").or_else(|| value.get("function")?.get("name"));
+        let name = name.and_then(Value::as_str).unwrap_or("another");
+        format!("tool {name}")
+    };
+    let rows = all.into_iter().map(|tool| (name(tool), tool.get().len() + 1));
+    rows.collect()
+}
+
+/// Tokens of a message whose encoded form has so many bytes.
+fn weight(message: &Message, bytes: usize) -> u64 {
+    let (text, images) = parts_of(message, bytes);
+    tokens(text) + images * IMAGE
+}
+
+/// Bytes of a message without its images, and how many of these are sent.
+fn parts_of(message: &Message, bytes: usize) -> (usize, u64) {
+    let parts: Vec<&Part> = match message {
+        Message::User { parts, .. } | Message::Assistant { parts, .. } => parts.iter().collect(),
+        Message::Results { results } => {
+            results.iter().flat_map(|result| &result.outcome.content).collect()
+        }
+    };
+    let lengths = parts.iter().filter_map(|part| match part {
+        Part::Image { blob } => usize::try_from(blob.len.div_ceil(3) * 4).ok(),
+        _ => None,
+    });
+    let (mut text, mut images) = (bytes, 0);
+    for length in lengths {
+        // An image that is not sent is named in a few words.
+        if let Some(rest) = text.checked_sub(length) {
+            text = rest;
+            images += 1;
+        }
+    }
+    (text, images)
+}
+
+/// The text of an answer, and what it took.
+async fn gathered(mut answer: haft_llm::Answer) -> Result<(String, Usage), LlmError> {
+    let mut text = String::new();
+    while let Some(delta) = answer.next().await {
+        match delta? {
+            Delta::Text { text: more, .. } if text.len() + more.len() <= LONGEST => {
+                text.push_str(&more);
+            }
+            Delta::Restart { .. } => text.clear(),
+            Delta::End { usage, .. } => return Ok((text, usage)),
+            _ => {}
+        }
+    }
+    Err(LlmError::Cut("the summary had no end".into()))
+}

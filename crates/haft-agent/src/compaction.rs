@@ -1,0 +1,349 @@
+//! What a conversation is shortened to when its model's window fills up. Pure: it plans and writes
+//! texts, and asks nobody.
+//!
+//! **Invariant:** a cut never separates a call from its result. What the person said stands word
+//! for word in what is left, the newest first, within its bound; older words are named by where
+//! they are. Nothing leaves the log.
+
+use std::fmt::Write as _;
+
+use haft_session::Fold;
+use haft_types::{CallId, Message, Outcome, Part};
+
+/// When a conversation is shortened, and to what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextLimits {
+    /// Most tokens of a request with its answer; none where there is no such limit.
+    pub window: Option<u64>,
+    /// From how many percent of the window on old results leave the model's view.
+    pub mask_from: u8,
+    /// From how many percent on older messages are summed up.
+    pub compact_from: u8,
+    /// Most percent of the window that a request has then.
+    pub most_after: u8,
+}
+
+impl Default for ContextLimits {
+    fn default() -> Self {
+        Self { window: None, mask_from: 60, compact_from: 80, most_after: 50 }
+    }
+}
+
+impl ContextLimits {
+    /// So many percent of the window, in tokens.
+    pub fn share(&self, percent: u8) -> u64 {
+        self.window.map_or(u64::MAX, |window| window / 100 * u64::from(percent))
+    }
+
+    /// Tokens that are held back for an answer.
+    pub fn for_answer(&self) -> u64 {
+        self.window.map_or(0, |window| (window / 8).min(16_384))
+    }
+}
+
+/// Tokens that so many bytes of a request are taken for.
+pub const fn tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(4)
+}
+
+/// Results that leave view at once at least, in tokens.
+const MASK_STEP: u64 = 20_000;
+/// Shorter results, in tokens, stay: an address takes as much.
+const MASK_WORTH: u64 = 100;
+/// Most tokens of the person's own messages that stay word for word.
+const WORDS: u64 = 20_000;
+/// Files that are named with their hashes.
+const FILES: usize = 100;
+
+/// The old results that leave view; none where that would save less than a step.
+///
+/// The newest quarter of the window stays as it is.
+pub fn masked(messages: &[Message], sizes: &[u64], limits: &ContextLimits) -> Vec<CallId> {
+    let Some(window) = limits.window else { return Vec::new() };
+    let step = MASK_STEP.min(window / 10);
+    let mut newer = 0;
+    let mut calls = Vec::new();
+    let mut saved = 0;
+    for (message, size) in messages.iter().zip(sizes).rev() {
+        let is_old = newer > window / 4;
+        newer += size;
+        let Message::Results { results } = message else { continue };
+        for result in results.iter().filter(|_| is_old) {
+            let size = tokens(result.outcome.joined_text().len());
+            if size >= MASK_WORTH {
+                saved += size;
+                calls.push(result.id.clone());
+            }
+        }
+    }
+    calls.reverse();
+    if saved >= step { calls } else { Vec::new() }
+}
+
+/// A plan of a compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The first message that stays.
+    pub cut: usize,
+    /// Most tokens of the words that code attaches again.
+    pub words: u64,
+    /// Most tokens of the summary.
+    pub summary: u64,
+}
+
+/// Why a conversation cannot be made short enough, with the sizes in tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooBig(pub String);
+
+/// Plans a compaction to at most the share of the window that the limits have. `fixed` is what
+/// system prompt and tools take, `sizes` what each final message does.
+///
+/// # Errors
+/// Where what cannot be dropped is too big: what it is, by size.
+pub fn plan(
+    fold: &Fold,
+    sizes: &[u64],
+    fixed: (u64, u64),
+    limits: &ContextLimits,
+) -> Result<Plan, TooBig> {
+    let (system, tools) = fixed;
+    let most = limits.share(limits.most_after);
+    let window = limits.window.unwrap_or(u64::MAX);
+    let left = most.saturating_sub(system + tools);
+    if left < window / 20 {
+        return Err(TooBig(format!(
+            "the system prompt has {system} and the tools have {tools} of the model's {window} \
+             tokens, and what is said has to fit into half of them: take a model with a bigger \
+             window, or fewer tools (--tools)"
+        )));
+    }
+    let last = fold.person_messages().last().map_or(0, |(_, parts)| tokens(text_bytes(parts)));
+    if last > left * 7 / 10 {
+        return Err(TooBig(format!(
+            "your last message has {last} of the model's {window} tokens, beside {system} of the \
+             system prompt and {tools} of the tools: shorten it, or name a file that has it"
+        )));
+    }
+    let words = WORDS.min((left * 3 / 10).max(last + last / 8));
+    let summary = left * 2 / 10;
+    let tail = left.saturating_sub(words + summary);
+    let (mut cut, mut kept) = (sizes.len(), 0);
+    for at in (0..sizes.len()).rev() {
+        kept += sizes[at];
+        if kept > tail {
+            break;
+        }
+        if fold.keep_from(at).is_some() {
+            cut = at;
+        }
+    }
+    Ok(Plan { cut, words, summary })
+}
+
+/// Tells the model to write a summary.
+pub const SUMMARY_SYSTEM: &str = "\
+You sum up the work of a coding agent, for that agent itself: its conversation has become too long for its \
+window, and your summary takes the place of the older part. It reads nothing else of that part. Write plain \
+text under these headings, and leave out a heading with nothing below it:
+Goal: what the person wants, in their terms.
+Rules: what the person allowed, forbade or decided, word for word.
+Done: each task that is finished, marked [done], with what came of it. What is marked so is not done again.
+In progress: the task that is open, how far it is, and the very next step.
+Files: paths that were changed or matter, each with what is to be known of it.
+Facts: commands that work, errors and their causes, names, values, addresses such as out://c12.
+Open: questions without an answer, what was put off.
+Say only what the conversation shows. Copy names, paths, numbers and error texts exactly. Do not address the \
+person, do not go on with the work, and call no tools.";
+
+/// What the model is asked to sum up: the messages, oldest first, within so many bytes. Where they are
+/// more, the oldest are left out.
+pub fn transcript(messages: &[Message], focus: Option<&str>, most: usize) -> String {
+    let mut texts = Vec::new();
+    let mut left = most;
+    let mut omitted = 0;
+    for (at, message) in messages.iter().enumerate().rev() {
+        let text = told(message);
+        if text.len() > left {
+            omitted = at + 1;
+            break;
+        }
+        left -= text.len();
+        texts.push(text);
+    }
+    let mut out = String::new();
+    if omitted > 0 {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "[{omitted} older messages are left out here]\n");
+    }
+    out.extend(texts.into_iter().rev());
+    out.push_str("\n[The conversation up to here is to be summed up.]");
+    if let Some(focus) = focus.map(str::trim).filter(|focus| !focus.is_empty()) {
+        let _ = write!(out, "\nThe person asks that it says most about this: {focus}");
+    }
+    out
+}
+
+/// Bytes of a result, and of the arguments of a call, that a summary is made of.
+const RESULT: usize = 2_000;
+const ARGUMENTS: usize = 600;
+
+fn told(message: &Message) -> String {
+    let mut out = String::new();
+    match message {
+        Message::User { from, parts } => {
+            let who = match from {
+                haft_types::From::Person | haft_types::From::Steer => "Person",
+                _ => "haft",
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "## {who}\n{}\n", shown(parts));
+        }
+        Message::Assistant { parts, .. } => {
+            out.push_str("## Agent\n");
+            for part in parts {
+                match part {
+                    Part::Text { text } => {
+                        let _ = writeln!(out, "{text}");
+                    }
+                    Part::Call(call) => {
+                        let arguments = cut(&call.raw, ARGUMENTS);
+                        let _ = writeln!(out, "[call {} {} {arguments}]", call.id, call.name);
+                    }
+                    _ => {}
+                }
+            }
+            out.push('\n');
+        }
+        Message::Results { results } => {
+            for result in results {
+                let (status, text) = (status(&result.outcome), result.outcome.joined_text());
+                let text = cut(&text, RESULT);
+                let _ = writeln!(out, "[result of {}: {status}]\n{text}\n", result.id);
+            }
+        }
+    }
+    out
+}
+
+fn status(outcome: &Outcome) -> &'static str {
+    if outcome.status.is_error() { "it failed" } else { "it went well" }
+}
+
+/// The beginning and the end of a text, within so many bytes.
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let (head, tail) = (most * 3 / 4, most / 4);
+    let (head, tail) = (text.floor_char_boundary(head), text.ceil_char_boundary(text.len() - tail));
+    format!("{}\n[... {} bytes ...]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+fn shown(parts: &[Part]) -> String {
+    let text = |part: &Part| match part {
+        Part::Text { text } => Some(text.clone()),
+        Part::Image { blob } => Some(format!("[an image: {}, {} bytes]", blob.mime, blob.len)),
+        _ => None,
+    };
+    parts.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+fn text_bytes(parts: &[Part]) -> usize {
+    let bytes = |part: &Part| if let Part::Text { text } = part { text.len() } else { 0 };
+    parts.iter().map(bytes).sum()
+}
+
+/// What code adds to a summary, as data of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attached {
+    /// Files that were seen, each with the hash of its content then.
+    pub files: Vec<(String, String)>,
+    /// Jobs that run.
+    pub jobs: Vec<String>,
+}
+
+/// The text that stands for the older part of a conversation from now on.
+pub fn replacement(fold: &Fold, plan: &Plan, summary: Option<&str>, attached: &Attached) -> String {
+    let mut out = String::from(
+        "This conversation was longer than fits. Its older part is summed up here; what was done \
+         in it stays done, and its outputs can be read at their addresses (out://...).\n",
+    );
+    let summary = summary.map(str::trim).filter(|summary| !summary.is_empty());
+    let most = usize::try_from(plan.summary.saturating_mul(4)).unwrap_or(usize::MAX);
+    // Writing to a string cannot fail.
+    let _ = match summary {
+        Some(summary) => write!(out, "\n# Summary\n{}\n", cut(summary, most)),
+        None => {
+            writeln!(out, "\nNo summary could be made. What follows is all that is left of it.")
+        }
+    };
+    push_words(&mut out, fold, plan);
+    if !attached.jobs.is_empty() {
+        let _ = write!(out, "\n# Jobs that run\n{}\n", attached.jobs.join("\n"));
+    }
+    if !attached.files.is_empty() {
+        out.push_str("\n# Files seen, with the hash of their content then\n");
+        for (path, hash) in attached.files.iter().take(FILES) {
+            let _ = writeln!(out, "{path} {hash}");
+        }
+        if let Some(more @ 1..) = attached.files.len().checked_sub(FILES) {
+            let _ = writeln!(out, "and {more} more");
+        }
+    }
+    out
+}
+
+/// A message of the person: its number in the conversation, from 1, and its text.
+type Words = (usize, String);
+
+/// The person's messages that leave view: those for which there is no room, and the newer ones that
+/// stay word for word.
+fn split_words(fold: &Fold, plan: &Plan) -> (Vec<Words>, Vec<Words>) {
+    let border = fold.keep_from(plan.cut);
+    let gone = fold
+        .person_messages()
+        .iter()
+        .take_while(|(id, _)| border.is_none_or(|border| *id < border));
+    let mut older: Vec<Words> =
+        gone.enumerate().map(|(at, (_, parts))| (at + 1, shown(parts))).collect();
+    let (mut left, mut first) = (plan.words, older.len());
+    for (at, (_, text)) in older.iter().enumerate().rev() {
+        let size = tokens(text.len() + 20);
+        if size > left {
+            break;
+        }
+        left -= size;
+        first = at;
+    }
+    let newer = older.split_off(first);
+    (older, newer)
+}
+
+/// Where a message of the person can be read that is not word for word in view.
+fn address_of(number: usize) -> CallId {
+    CallId(format!("user-{number}").into())
+}
+
+/// The person's messages for which there is no room, each with the name that it is stored under.
+pub fn older_words(fold: &Fold, plan: &Plan) -> Vec<(CallId, String)> {
+    let (older, _) = split_words(fold, plan);
+    older.into_iter().map(|(number, text)| (address_of(number), text)).collect()
+}
+
+/// The person's messages that leave view, word for word, the newest first as far as there is room.
+fn push_words(out: &mut String, fold: &Fold, plan: &Plan) {
+    let (older, newer) = split_words(fold, plan);
+    if older.is_empty() && newer.is_empty() {
+        return;
+    }
+    out.push_str("\n# What the person said, word for word\n");
+    if let Some((last, _)) = older.last() {
+        let (first, last) = (address_of(1).address(), address_of(*last).address());
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "[older messages can be read at {first} to {last}]");
+    }
+    for (number, text) in &newer {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "[user:{number}]\n{text}");
+    }
+}

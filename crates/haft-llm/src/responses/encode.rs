@@ -1,0 +1,315 @@
+//! Messages and requests in the form of Responses: a list of input items.
+
+use haft_types::{Blob, CallId, CallResult, Hash, Message, Part, ToolSpec, ToolUse};
+use serde_json::Value;
+
+use super::NAME;
+use crate::{
+    Blobs, Effort, Encoded, Request, Role, Target,
+    history::{Item, repaired},
+    json::{push_field, push_string},
+    shared::{self, NO_OUTPUT, NO_RESULT, NOTHING},
+    wire::Pieces,
+};
+
+/// Bytes of base64 that are sent for one image.
+const MAX_IMAGE: u64 = 20 << 20;
+/// The least limit of tokens that the server takes.
+const LEAST_TOKENS: u32 = 16;
+/// Longest id of a call that goes back as it came.
+const LONGEST_ID: usize = 64;
+
+/// Fields of a request that a server may refuse, and that it is asked without then.
+pub(super) const OPTIONAL: &[&str] = &["include", "reasoning", "prompt_cache_key"];
+
+/// Encodes one message.
+pub(super) fn message(
+    message: &Message,
+    target: &Target,
+    host: &str,
+    blobs: &dyn Blobs,
+) -> Encoded {
+    let mut pieces = Pieces {
+        role: Role::User,
+        json: String::new(),
+        mark: None,
+        optional: Vec::new(),
+        calls: Vec::new(),
+        results: Vec::new(),
+    };
+    match message {
+        Message::User { parts, .. } => push_user(&mut pieces.json, parts, target, blobs),
+        Message::Assistant { wire, model, host: by, parts } => {
+            pieces.role = Role::Assistant;
+            let same_host = by.is_empty() || by == host;
+            if wire == NAME && *model == target.model && same_host {
+                push_own(&mut pieces, parts);
+            } else {
+                push_foreign(&mut pieces, parts);
+            }
+        }
+        Message::Results { results } => {
+            pieces.role = Role::Results;
+            push_results(&mut pieces, results, target, blobs);
+        }
+    }
+    Encoded::of(pieces)
+}
+
+/// The id of a call as it came, where every server takes it; else ours. The conversation leaves the
+/// provider's out where it came before.
+fn call_id(id: &CallId, wire_id: &str) -> String {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_fine = !wire_id.is_empty() && wire_id.len() <= LONGEST_ID && wire_id.bytes().all(fits);
+    if is_fine { wire_id.to_owned() } else { shared::wire_id(id) }
+}
+
+fn push_user(out: &mut String, parts: &[Part], target: &Target, blobs: &dyn Blobs) {
+    out.push_str("{\"type\":\"message\",\"role\":\"user\",\"content\":[");
+    let shown = |part: &&Part| {
+        matches!(part, Part::Text { .. } | Part::Image { .. }) && shared::says_something(part)
+    };
+    let parts: Vec<&Part> = parts.iter().filter(shown).collect();
+    if parts.is_empty() {
+        push_text(out, "input_text", NOTHING);
+    }
+    shared::push_list(out, parts, |out, part| match part {
+        Part::Text { text } => push_text(out, "input_text", text),
+        Part::Image { blob } => push_image(out, blob, target, blobs),
+        _ => {}
+    });
+    out.push_str("]}");
+}
+
+fn push_text(out: &mut String, kind: &str, text: &str) {
+    out.push('{');
+    push_field(out, "type", kind);
+    out.push(',');
+    push_field(out, "text", text);
+    out.push('}');
+}
+
+fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs) {
+    match shared::picture(blob, target, blobs, MAX_IMAGE) {
+        shared::Picture::Note(note) => push_text(out, "input_text", &note),
+        shared::Picture::Image { mime, base64 } => {
+            out.push_str("{\"type\":\"input_image\",\"image_url\":\"data:");
+            out.push_str(&mime);
+            out.push_str(";base64,");
+            out.push_str(&base64);
+            out.push_str("\"}");
+        }
+    }
+}
+
+/// The target's own answer: its items as they came.
+fn push_own(pieces: &mut Pieces, parts: &[Part]) {
+    let mut parts = parts.iter().peekable();
+    while let Some(part) = parts.next() {
+        match part {
+            Part::Opaque { wire, json, .. } if wire == NAME => {
+                let item: Value = serde_json::from_str(json).unwrap_or_default();
+                if item["type"] != "message" {
+                    // Without its content it is of no use to the server, which keeps nothing.
+                    let is_void =
+                        item["type"] == "reasoning" && item["encrypted_content"].is_null();
+                    if !is_void && item.is_object() {
+                        begin_item(pieces);
+                        pieces.json.push_str(json);
+                    }
+                    continue;
+                }
+                let mut texts = Vec::new();
+                while let Some(Part::Text { text }) = parts.peek() {
+                    texts.push(text.as_str());
+                    parts.next();
+                }
+                begin_item(pieces);
+                pieces.json.push_str(&with_texts(item, &texts).to_string());
+            }
+            Part::Text { text } if shared::says_something(part) => push_said(pieces, text),
+            Part::Call(call) => push_call(pieces, call, true),
+            _ => {}
+        }
+    }
+    close(pieces);
+}
+
+/// A message item with its texts, which its decoder took out.
+fn with_texts(mut item: Value, texts: &[&str]) -> Value {
+    let mut texts = texts.iter();
+    for part in item["content"].as_array_mut().into_iter().flatten() {
+        let field = match part["type"].as_str() {
+            Some("output_text") => "text",
+            Some("refusal") => "refusal",
+            _ => continue,
+        };
+        part[field] = Value::from(texts.next().copied().unwrap_or_default());
+    }
+    item
+}
+
+/// An answer of another model: its words and calls.
+fn push_foreign(pieces: &mut Pieces, parts: &[Part]) {
+    let texts = shared::joined_texts(parts, false);
+    if !texts.is_empty() {
+        push_said(pieces, &texts.join("\n\n"));
+    }
+    for part in parts {
+        if let Part::Call(call) = part {
+            push_call(pieces, call, false);
+        }
+    }
+    close(pieces);
+}
+
+fn begin_item(pieces: &mut Pieces) {
+    if !pieces.json.is_empty() {
+        pieces.json.push(',');
+    }
+}
+
+fn push_said(pieces: &mut Pieces, text: &str) {
+    begin_item(pieces);
+    let out = &mut pieces.json;
+    out.push_str("{\"type\":\"message\",\"role\":\"assistant\",\"content\":[");
+    push_text(out, "output_text", text);
+    out.push_str("]}");
+}
+
+fn push_call(pieces: &mut Pieces, call: &ToolUse, own: bool) {
+    begin_item(pieces);
+    let id = call_id(&call.id, &call.wire_id);
+    let out = &mut pieces.json;
+    out.push_str("{\"type\":\"function_call\"");
+    if let Some(extra) = call.extra.as_deref().filter(|_| own) {
+        let known = ["type", "call_id", "name", "arguments"];
+        shared::push_fields(out, extra, &known, &mut Vec::new());
+    }
+    out.push(',');
+    push_field(out, "call_id", &id);
+    out.push(',');
+    push_field(out, "name", &shared::wire_name(&call.name));
+    out.push(',');
+    let arguments = shared::replayed_arguments(&call.raw, call.input.as_ref());
+    push_field(out, "arguments", &arguments);
+    out.push('}');
+    pieces.calls.push(id);
+}
+
+/// Sees to it that the answer has an item.
+fn close(pieces: &mut Pieces) {
+    if pieces.json.is_empty() {
+        push_said(pieces, NOTHING);
+    }
+}
+
+fn push_results(pieces: &mut Pieces, results: &[CallResult], target: &Target, blobs: &dyn Blobs) {
+    for result in results {
+        begin_item(pieces);
+        let id = call_id(&result.id, &result.wire_id);
+        let start = pieces.json.len();
+        let text = result.outcome.joined_text();
+        let images: Vec<&Blob> = result
+            .outcome
+            .content
+            .iter()
+            .filter_map(|part| if let Part::Image { blob } = part { Some(blob) } else { None })
+            .collect();
+        push_output(&mut pieces.json, &id, |out| {
+            if images.is_empty() {
+                return push_string(out, if text.trim().is_empty() { NO_OUTPUT } else { &text });
+            }
+            out.push('[');
+            if !text.trim().is_empty() {
+                push_text(out, "input_text", &text);
+                out.push(',');
+            }
+            shared::push_list(out, images, |out, blob| push_image(out, blob, target, blobs));
+            out.push(']');
+        });
+        pieces.results.push((id, start..pieces.json.len()));
+    }
+    if pieces.json.is_empty() {
+        push_user(&mut pieces.json, &[], target, blobs);
+    }
+}
+
+fn push_output(out: &mut String, id: &str, push: impl FnOnce(&mut String)) {
+    out.push_str("{\"type\":\"function_call_output\",");
+    push_field(out, "call_id", id);
+    out.push_str(",\"output\":");
+    push(out);
+    out.push('}');
+}
+
+/// Encodes the tool definitions.
+pub(super) fn tools(tools: &[ToolSpec]) -> String {
+    shared::tool_list(tools, ["{\"type\":\"function\",\"strict\":false,", "parameters", "}"])
+}
+
+/// Whether a model thinks, as far as its name tells: a newer one than this code does.
+pub(crate) fn reasons(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    !["gpt-3", "gpt-4", "chatgpt-4"].iter().any(|old| name.starts_with(old))
+}
+
+/// Joins a request: what changes least stands first.
+pub(super) fn request(request: &Request, newest_fields: bool) -> String {
+    let items = repaired(&request.messages);
+    let mut out = shared::body_for(request, 1_024);
+    let takes = |field: &str| !request.without.iter().any(|without| without == field);
+    out.push('{');
+    push_field(&mut out, "model", &request.model);
+    out.push_str(if request.whole { ",\"stream\":false" } else { ",\"stream\":true" });
+    out.push_str(",\"store\":false");
+    if reasons(&request.model) && takes("include") {
+        out.push_str(",\"include\":[\"reasoning.encrypted_content\"]");
+    }
+    if let Some(max) = request.max_tokens {
+        out.push_str(",\"max_output_tokens\":");
+        out.push_str(&max.max(LEAST_TOKENS).to_string());
+    }
+    if let Some(effort) = request.effort.filter(|_| reasons(&request.model) && takes("reasoning")) {
+        let name = if effort == Effort::Max { "xhigh" } else { effort.name() };
+        out.push_str(",\"reasoning\":{");
+        push_field(&mut out, "effort", name);
+        out.push_str(",\"summary\":\"auto\"}");
+    }
+    let system: Vec<&str> =
+        request.system.iter().map(String::as_str).filter(|part| !part.trim().is_empty()).collect();
+    let system = system.join("\n\n");
+    if newest_fields && takes("prompt_cache_key") {
+        // Requests that begin alike go to one cache.
+        let hash = Hash::of(format!("{}{system}", request.tools).as_bytes()).to_string();
+        out.push(',');
+        push_field(&mut out, "prompt_cache_key", &hash[..32]);
+    }
+    if request.tools.len() > "[]".len() {
+        out.push_str(",\"tools\":");
+        out.push_str(&request.tools);
+    }
+    if !system.is_empty() {
+        out.push(',');
+        push_field(&mut out, "instructions", &system);
+    }
+    out.push_str(",\"input\":[");
+    shared::push_list(&mut out, &items, |out, item| push_item(out, item, &request.without));
+    out.push_str("]}");
+    out
+}
+
+fn push_item(out: &mut String, item: &Item<'_>, without: &[String]) {
+    match item {
+        Item::Whole(message) => shared::push_message(out, message, without),
+        Item::Some(message, kept) => shared::push_kept(out, message, kept),
+        Item::Missing(ids) => shared::push_list(out, ids, |out, id| {
+            push_output(out, id, |out| push_string(out, NO_RESULT));
+        }),
+        Item::Filler(text) => {
+            out.push_str("{\"type\":\"message\",\"role\":\"user\",\"content\":[");
+            push_text(out, "input_text", text);
+            out.push_str("]}");
+        }
+    }
+}

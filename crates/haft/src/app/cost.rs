@@ -1,0 +1,246 @@
+//! What a session has cost, by model: tokens as the providers counted them, and dollars.
+//!
+//! **Invariant:** what has no price makes no sum smaller without a word: it is named as unknown.
+
+use std::{collections::HashMap, fmt::Write as _};
+
+use haft_config::{Environment, Settings};
+use haft_llm::{ModelRef, Preset, SCRIPT};
+use haft_types::{Body, Event, Summarizer, Usage};
+use serde::Serialize;
+
+use super::model::{ModelFacts, endpoint, facts, servers};
+use super::session::Core;
+use crate::plain::safe;
+
+/// What answers of one model took.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CostRow {
+    /// The model, as a person names it; where its server is not known, by its own name.
+    pub model: String,
+    /// Its answers.
+    pub requests: u64,
+    /// Their tokens.
+    pub usage: Usage,
+    /// What they cost in dollars; none where the price is not known.
+    pub cost_usd: Option<f64>,
+}
+
+/// An answer's wire, model and server.
+type Source = (String, String, String);
+
+/// What was spent so far, as answers come.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    settings: Settings,
+    /// Servers with where they are, `HOST:PORT`.
+    servers: Vec<(Preset, String)>,
+    rows: Vec<CostRow>,
+    /// The row of a source, and what is known of its model.
+    places: HashMap<Source, (usize, Option<ModelFacts>)>,
+    /// The source of the last answer.
+    last: Option<Source>,
+}
+
+impl Costs {
+    /// Nothing was spent yet.
+    pub fn new(settings: &Settings, environment: &Environment) -> Self {
+        let place = |preset: Preset| {
+            let at = haft_net::host_and_port(&endpoint(&preset, environment).base_url).ok()?;
+            Some((preset, format!("{}:{}", at.0, at.1)))
+        };
+        let servers = servers(settings).into_iter().filter_map(place).collect();
+        let (settings, rows, places) = (settings.clone(), Vec::new(), HashMap::new());
+        Self { settings, servers, rows, places, last: None }
+    }
+
+    /// Takes the next event; those that are no answer's end change nothing.
+    pub fn take(&mut self, event: &Event) {
+        let (model, wire, host, usage) = match &event.body {
+            Body::AnswerEnded { model, wire, host, usage, .. } => (model, wire, host, usage),
+            Body::Compacted { by: Some(Summarizer { model, wire, host, usage }), .. } => {
+                (model, wire, host, usage)
+            }
+            _ => return,
+        };
+        let source = (wire.clone(), model.clone(), host.clone());
+        if !self.places.contains_key(&source) {
+            let (name, facts) = self.named(wire, model, host);
+            let has_price = facts.as_ref().is_some_and(|facts| facts.prices.is_some());
+            let place = self.row_of(name, has_price);
+            self.places.insert(source.clone(), (place, facts));
+        }
+        let Some((place, facts)) = self.places.get(&source) else { return };
+        let prices = facts.as_ref().and_then(|facts| facts.prices);
+        let Some(row) = self.rows.get_mut(*place) else { return };
+        row.requests += 1;
+        row.usage.add(*usage);
+        if let (Some(cost), Some(prices)) = (&mut row.cost_usd, prices) {
+            *cost += prices.cost(*usage);
+        }
+        self.last = Some(source);
+    }
+
+    /// What is known of the model that answered last.
+    pub fn last(&self) -> Option<&ModelFacts> {
+        self.places.get(self.last.as_ref()?)?.1.as_ref()
+    }
+
+    /// The row of a model; a new one where it has none.
+    fn row_of(&mut self, model: String, has_price: bool) -> usize {
+        if let Some(at) = self.rows.iter().position(|row| row.model == model) {
+            return at;
+        }
+        let (usage, cost_usd) = (Usage::default(), has_price.then_some(0.0));
+        self.rows.push(CostRow { model, requests: 0, usage, cost_usd });
+        self.rows.len() - 1
+    }
+
+    /// The name of a model by where its answer came from, with what is known of it.
+    fn named(&self, wire: &str, model: &str, host: &str) -> (String, Option<ModelFacts>) {
+        let known =
+            |reference: ModelRef| (reference.to_string(), Some(facts(&reference, &self.settings)));
+        if wire == SCRIPT {
+            return known(ModelRef::Script(model.to_owned()));
+        }
+        let here = self.servers.iter().filter(|(_, at)| at == host);
+        let named = here.map(|(preset, _)| known(ModelRef::Server(preset.clone(), model.into())));
+        let named: Vec<_> = named.collect();
+        // Several names may lead to one address: the one that says what the model costs counts.
+        let has_price = |(_, facts): &&(String, Option<ModelFacts>)| {
+            facts.as_ref().is_some_and(|f| f.prices.is_some())
+        };
+        let best = named.iter().find(has_price).or(named.first());
+        best.cloned().unwrap_or_else(|| (model.to_owned(), None))
+    }
+
+    /// The models that answered, in the order in which they came.
+    pub fn rows(&self) -> &[CostRow] {
+        &self.rows
+    }
+
+    /// All in dollars; none where the price of a model is not known.
+    pub fn total_usd(&self) -> Option<f64> {
+        // From zero on: the sum of nothing is a negative zero.
+        self.rows.iter().try_fold(0.0, |all, row| Some(all + row.cost_usd?))
+    }
+
+    /// A line for each model, and their sum.
+    pub fn lines(&self) -> String {
+        let mut text = String::new();
+        for CostRow { model, requests, usage, cost_usd } in &self.rows {
+            let cost = cost_usd.map_or_else(|| "price unknown".to_owned(), dollars);
+            let Usage { input, cache_read, cache_write, output } = *usage;
+            let requests =
+                if *requests == 1 { "1 request".into() } else { format!("{requests} requests") };
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{}: {cost}, {requests}, tokens: {input} sent, {cache_read} from the cache, \
+                 {cache_write} written to it, {output} out",
+                safe(model)
+            );
+        }
+        match (self.rows.len(), self.total_usd()) {
+            (0, _) => text.push_str("no model has answered yet\n"),
+            (1, _) => {}
+            (_, Some(all)) => {
+                let _ = writeln!(text, "all: {}", dollars(all));
+            }
+            (_, None) => {
+                let known: f64 = self.rows.iter().filter_map(|row| row.cost_usd).sum();
+                let _ = writeln!(text, "all: {} and what has no price", dollars(known));
+            }
+        }
+        text
+    }
+}
+
+/// What a running session cost so far, for people.
+///
+/// # Errors
+/// The log cannot be read; in words for people.
+pub fn of_session(core: &Core) -> Result<String, String> {
+    let base = &core.base;
+    let store = base.store().map_err(|error| error.to_string())?;
+    // Nothing was logged before the first message.
+    let Ok(id) = store.find(core.session_id()) else {
+        return Ok(Costs::new(&base.loaded.settings, &base.environment).lines());
+    };
+    let mut costs = Costs::new(&base.loaded.settings, &base.environment);
+    let events = store.events(&id).map_err(|error| error.to_string())?;
+    // What cannot be read was told when the session was opened.
+    events.flatten().for_each(|event| costs.take(&event));
+    Ok(costs.lines())
+}
+
+/// Dollars for people: cents, and more digits where it is less than one.
+pub fn dollars(dollars: f64) -> String {
+    match dollars {
+        0.0 => "$0".to_owned(),
+        cost if cost < 0.000_1 => "<$0.0001".to_owned(),
+        cost if cost < 0.1 => format!("${cost:.4}"),
+        cost => format!("${cost:.2}"),
+    }
+}
+
+/// A count of tokens in thousands or millions: `200k`, `1M`.
+pub fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{}k", count / 1_000),
+        _ if count % 1_000_000 < 100_000 => format!("{}M", count / 1_000_000),
+        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_types::{AgentPath, Stop, TurnId};
+
+    use super::*;
+
+    fn answer(wire: &str, model: &str, host: &str, input: u64) -> Event {
+        let usage = Usage { input, output: 100, ..Usage::default() };
+        let [wire, model, host] = [wire, model, host].map(str::to_owned);
+        let body = Body::AnswerEnded { model, wire, host, stop: Stop::EndTurn, usage };
+        let agent = AgentPath::default();
+        Event { v: 1, id: None, parent: None, turn: TurnId(1), agent, at: 0, body }
+    }
+
+    #[test]
+    fn models_are_named_by_their_server_and_summed_up() {
+        let mut costs = Costs::new(&Settings::default(), &Environment::default());
+        assert_eq!(
+            (costs.total_usd(), costs.lines().as_str()),
+            (Some(0.0), "no model has answered yet\n")
+        );
+        for input in [1_000_000, 1_000_000] {
+            costs.take(&answer("openai", "gpt-4o-2024-08-06", "api.openai.com:443", input));
+        }
+        assert_eq!(costs.rows()[0].model, "openai/gpt-4o-2024-08-06");
+        assert!((costs.total_usd().unwrap() - 5.002).abs() < 1e-9);
+        costs.take(&answer("openai", "mine", "example.org:443", 1));
+        assert_eq!((costs.rows()[1].model.as_str(), costs.rows()[1].cost_usd), ("mine", None));
+        assert_eq!(costs.total_usd(), None);
+        let lines = costs.lines();
+        assert!(
+            lines.contains("openai/gpt-4o-2024-08-06: $5.00, 2 requests, tokens: 2000000 sent")
+        );
+        assert!(lines.contains("mine: price unknown, 1 request"), "{lines}");
+        assert!(lines.ends_with("all: $5.00 and what has no price\n"), "{lines}");
+    }
+
+    #[test]
+    fn dollars_are_cents_or_less() {
+        let shown = [0.0, 0.000_01, 0.001_234, 0.099_99, 0.126, 12.0].map(dollars);
+        assert_eq!(shown, ["$0", "<$0.0001", "$0.0012", "$0.1000", "$0.13", "$12.00"]);
+    }
+
+    #[test]
+    fn tokens_are_thousands_or_millions() {
+        let shown = [16, 999, 1_000, 131_072, 200_000, 1_000_000, 1_048_576, 1_500_000, 922_000];
+        let wanted = ["16", "999", "1k", "131k", "200k", "1M", "1M", "1.5M", "922k"];
+        assert_eq!(shown.map(tokens), wanted);
+    }
+}

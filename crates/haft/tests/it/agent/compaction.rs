@@ -1,0 +1,294 @@
+//! A conversation that outgrows its model's window: it is summed up, and nothing of the person's is
+//! lost.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use haft_testkit::http::{HttpRequest, HttpResponse};
+use haft_types::{Body, BreakCause, Event};
+use serde_json::json;
+
+use crate::{
+    mock_provider::{Mock, WIRES, Wire},
+    world::{Input, Ran, World, finish},
+};
+
+/// Tokens of the model's window in most tests: the system prompt and the tools have about 3,000.
+const WINDOW: u64 = 40_000;
+/// How the system prompt of a request for a summary begins.
+const SUMMARY: &str = "You sum up the work of a coding agent";
+
+fn body(request: &HttpRequest) -> String {
+    String::from_utf8(request.body.to_vec()).unwrap()
+}
+
+/// Files of 40 KB each, that are read one after the other.
+fn world(wire: Wire, window: u64) -> World {
+    let world = World::new();
+    for number in 0..40 {
+        let line = format!("file {number}, a line of some length to fill the window with\n");
+        world.file(&format!("big{number}.txt"), line.repeat(40_000 / line.len()));
+    }
+    settings(&world, wire, window, 100);
+    world
+}
+
+/// The model's window, and from which share of it on results are masked.
+fn settings(world: &World, wire: Wire, window: u64, mask: u8) {
+    let model = wire.model();
+    world.settings(&format!(
+        "[models.\"{model}\"]\ncontext = {window}\n[context]\nmask_percent = {mask}\n"
+    ));
+}
+
+/// Answers a message of the person by one call that reads the next file, and its result in words.
+/// Asked for a summary it writes one, unless `refuse` says how the server answers instead.
+fn model(wire: Wire, refuse: impl Fn(&str, bool) -> Option<HttpResponse> + Send + 'static) -> Mock {
+    let files = AtomicUsize::new(0);
+    Mock::with(move |_, request| {
+        let body = body(request);
+        let is_summary = body.contains(SUMMARY);
+        if let Some(refused) = refuse(&body, is_summary) {
+            return refused;
+        }
+        if is_summary {
+            return wire.text("Goal: to read files.\nDone: file 0 was read [done].");
+        }
+        let last = body.rfind("Please read").unwrap_or_default();
+        if body[last..].contains(wire.result_id()) {
+            return wire.text("I have read it.");
+        }
+        let number = files.fetch_add(1, Ordering::Relaxed);
+        let path = format!("big{number}.txt");
+        wire.calls(&format!("call{number}"), &[("read", json!({"path": path}))])
+    })
+}
+
+fn too_long() -> HttpResponse {
+    let error = json!({"error": {"message": "maximum context length is 32768 tokens",
+        "type": "invalid_request_error", "code": "context_length_exceeded"}});
+    HttpResponse::new(400, "application/json", error.to_string())
+}
+
+fn go(world: &World, wire: Wire, mock: &Mock, prompt: &str) -> Ran {
+    let mut arguments = vec!["-p", prompt];
+    if world.sessions() > 0 {
+        arguments.push("-c");
+    }
+    finish(wire.haft(world, &mock.url(), &arguments), &Input::Nothing)
+}
+
+/// The sizes before and after each compaction of the only session so far.
+fn compactions(world: &World) -> Vec<(u64, u64)> {
+    if world.sessions() == 0 {
+        return Vec::new();
+    }
+    let sizes = |event: &Event| match &event.body {
+        Body::Compacted { sizes, .. } => *sizes,
+        _ => None,
+    };
+    world.events().iter().filter_map(sizes).collect()
+}
+
+#[test]
+fn rules_stand_word_for_word_after_five_compactions() {
+    for wire in WIRES {
+        let (world, mock) = (world(wire, WINDOW), model(wire, |_, _| None));
+        let mut rules = Vec::new();
+        let mut turn = 0;
+        while compactions(&world).len() < 5 {
+            let own: Vec<String> = (0..3)
+                .map(|n| format!("Rule {turn}.{n}: leave module_{turn}_{n}.rs alone."))
+                .collect();
+            let ran = go(&world, wire, &mock, &format!("{} Please read on.", own.join(" ")));
+            assert_eq!((ran.code, ran.out.as_str()), (Some(0), "I have read it.\n"), "{ran:?}");
+            rules.extend(own);
+            turn += 1;
+            assert!(turn < 40, "{wire:?}: {:?}", compactions(&world));
+        }
+        assert!(rules.len() >= 30, "{}", rules.len());
+        let ran = go(&world, wire, &mock, "Please read the last one.");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let bodies = mock.bodies();
+        let last = bodies.last().unwrap();
+        for rule in &rules {
+            assert!(last.contains(rule.as_str()), "{wire:?}: {rule} is gone");
+        }
+        assert!(last.contains("file 0 was read [done]"), "{wire:?}");
+        let events = world.events();
+        for (before, after) in compactions(&world) {
+            assert!(after < before && after <= WINDOW / 2, "{wire:?}: {before} -> {after}");
+        }
+        let breaks = events.iter().filter(|event| {
+            matches!(event.body, Body::Break { cause: BreakCause::Compaction, at_byte: Some(_) })
+        });
+        assert_eq!(breaks.count(), compactions(&world).len());
+        // The first request behind a summary is smaller than the one before, and in its bounds.
+        for (at, body) in bodies.iter().enumerate().filter(|(_, body)| body.contains(SUMMARY)) {
+            let after = bodies[at + 1].len();
+            assert!(after < bodies[at - 1].len(), "{wire:?}: request {at}");
+            assert!(after as u64 / 4 <= WINDOW * 55 / 100, "{wire:?}: {after} bytes");
+            assert!(body.len() as u64 / 4 <= WINDOW, "{wire:?}: {} bytes", body.len());
+        }
+        // No call ran twice.
+        let mut ids: Vec<&str> = events
+            .iter()
+            .filter_map(|event| match &event.body {
+                Body::CallEnded { call, .. } => Some(&*call.0),
+                _ => None,
+            })
+            .collect();
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), all);
+    }
+}
+
+#[test]
+fn what_is_too_big_is_named_where_nothing_helps() {
+    for wire in WIRES {
+        let (world, mock) = (world(wire, 5_000), model(wire, |_, _| None));
+        let ran = go(&world, wire, &mock, "Please read.");
+        let ran = if ran.code == Some(0) { go(&world, wire, &mock, "Please read.") } else { ran };
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        for word in ["system prompt", "tools", "5000"] {
+            assert!(ran.err.contains(word), "{word}: {ran:?}");
+        }
+        assert!(mock.bodies().len() < 8, "it ends: {}", mock.bodies().len());
+        let (other, mock) = (self::world(wire, WINDOW), model(wire, |_, _| None));
+        let long = "word ".repeat(40_000);
+        let command = wire.haft(&other, &mock.url(), &["-p", "-"]);
+        let ran = finish(command, &Input::Pipe(&long));
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains("your last message has 5"), "{ran:?}");
+        assert_eq!(mock.bodies().len(), 0);
+    }
+}
+
+#[test]
+fn words_without_room_are_read_at_their_addresses() {
+    let wire = Wire::OpenAi;
+    let (world, mock) = (world(wire, WINDOW), model(wire, |_, _| None));
+    let filler = "and so on ".repeat(600);
+    let mut turn = 0;
+    while compactions(&world).len() < 2 {
+        let ran = go(&world, wire, &mock, &format!("Word {turn} of mine, {filler}. Please read."));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "I have read it.\n"), "{ran:?}");
+        turn += 1;
+        assert!(turn < 30);
+    }
+    let body = mock.bodies().pop().unwrap();
+    assert!(body.contains("older messages can be read at out://user-1 to out://user-"), "{body}");
+    assert!(!body.contains("Word 0 of mine"));
+    let session = world.only_session();
+    let kept = world.tool("read", &json!({"path": "out://user-1"}), &["--session", &session]);
+    assert!(kept.out.contains("Word 0 of mine"), "{kept:?}");
+}
+
+#[test]
+fn an_overflow_is_shortened_and_asked_again() {
+    for wire in WIRES {
+        // Nobody knows of the small window, and the summary overflows, too.
+        let world = world(wire, 1_000_000);
+        let refused = Arc::new(AtomicUsize::new(0));
+        let count = refused.clone();
+        let mock = model(wire, move |body, is_summary| {
+            let most = if is_summary { 6_000 } else { 70_000 };
+            (body.len() > most).then(|| {
+                count.fetch_add(usize::from(is_summary), Ordering::Relaxed);
+                too_long()
+            })
+        });
+        let words = "as I have said before ".repeat(450);
+        for turn in 0..8 {
+            let ran = go(&world, wire, &mock, &format!("Part {turn}: {words}. Please read."));
+            assert_eq!((ran.code, ran.out.as_str()), (Some(0), "I have read it.\n"), "{ran:?}");
+        }
+        let sizes: Vec<usize> = mock.bodies().iter().map(String::len).collect();
+        assert!(refused.load(Ordering::Relaxed) > 0, "no summary was refused: {sizes:?}");
+        assert!(!compactions(&world).is_empty());
+    }
+}
+
+#[test]
+fn without_any_summary_the_words_of_the_person_stay() {
+    let wire = Wire::OpenAi;
+    let world = world(wire, WINDOW);
+    let mock = model(wire, |_, is_summary| is_summary.then(too_long));
+    let mut turn = 0;
+    while compactions(&world).is_empty() {
+        let ran = go(&world, wire, &mock, &format!("Rule {turn} holds. Please read."));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "I have read it.\n"), "{ran:?}");
+        turn += 1;
+        assert!(turn < 20);
+    }
+    let body = mock.bodies().pop().unwrap();
+    assert!(body.contains("No summary could be made") && body.contains("Rule 0 holds."), "{body}");
+}
+
+/// What a request says behind its system prompt and tools.
+fn messages(wire: Wire, body: &str) -> String {
+    let key = match wire {
+        Wire::Anthropic | Wire::OpenAi => "\"messages\":[",
+        Wire::Responses => "\"input\":[",
+    };
+    body.split_once(key).unwrap().1.to_owned()
+}
+
+#[test]
+fn a_compaction_by_hand_can_be_undone() {
+    let wire = Wire::OpenAi;
+    let (world, mock) = (world(wire, 1_000_000), model(wire, |_, _| None));
+    let lines = "First. Please read.\n/compact the files\nSecond. Please read.\n/compact --undo\n\
+                 Third. Please read.\n/context\n/cost\n/quit\n";
+    let command = wire.haft(&world, &mock.url(), &["--line"]);
+    let ran = finish(command, &Input::Pipe(lines));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let bodies = mock.bodies();
+    let summary = bodies.iter().position(|body| body.contains(SUMMARY)).unwrap();
+    assert!(bodies[summary].contains("says most about this: the files"), "{}", bodies[summary]);
+    assert!(bodies[summary + 1].contains("summed up here"), "{}", bodies[summary + 1]);
+    assert!(!bodies[summary + 1].contains("a line of some length"), "the result is still there");
+    let (before, after) = (&bodies[summary - 1], bodies.last().unwrap());
+    let (before, after) = (messages(wire, before), messages(wire, after));
+    let start = before.trim_end_matches(['}', ']']);
+    assert!(after.starts_with(start), "the earlier request's bytes come first");
+    assert!(after.contains("Third.") && !after.contains("Second."), "{after}");
+    assert!(ran.out.contains("made room: "), "{}", ran.out);
+    assert!(ran.out.contains("what was said since stays in the log: Second."), "{}", ran.out);
+    assert!(ran.out.contains("all, as bytes / 4"), "{}", ran.out);
+    assert!(ran.out.contains("openai/mock-1: price unknown"), "{}", ran.out);
+}
+
+#[test]
+fn old_results_leave_view_and_stay_readable() {
+    for wire in WIRES {
+        let (world, mock) = (world(wire, WINDOW), model(wire, |_, _| None));
+        settings(&world, wire, WINDOW, 60);
+        for _ in 0..4 {
+            let ran = go(&world, wire, &mock, "Please read.");
+            assert_eq!((ran.code, ran.out.as_str()), (Some(0), "I have read it.\n"), "{ran:?}");
+        }
+        let events = world.events();
+        let masked: Vec<&str> = events
+            .iter()
+            .filter_map(|event| match &event.body {
+                Body::Masked { calls } => Some(calls.iter().map(|call| &*call.0)),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        assert!(masked.contains(&"c1") && !masked.contains(&"c4"), "{masked:?}");
+        let bodies = mock.bodies();
+        let last = bodies.last().unwrap();
+        assert!(last.contains("no longer shown; it is kept at out://c1"), "{wire:?}");
+        assert!(!last.contains("file 0, a line of some length"), "{wire:?}");
+        assert!(last.contains("file 3, a line of some length"), "{wire:?}");
+        let session = world.only_session();
+        let kept = world.tool("read", &json!({"path": "out://c1"}), &["--session", &session]);
+        assert!(kept.out.contains("file 0, a line of some length"), "{kept:?}");
+    }
+}
