@@ -200,7 +200,6 @@ pub(crate) const OWN: &[&str] = &[
     "claude.",
     "http.",
     "model.retry_seconds",
-    "models.",
     "providers.",
     "undo.",
     "output.",
@@ -219,7 +218,13 @@ pub(crate) fn is_own(key: &str) -> bool {
 /// What a project must not decide for the person: not even once its folder is trusted.
 fn is_reserved(key: &str, value: &Value) -> bool {
     let bypass = value.as_str().is_some_and(|v| v == "bypass" || v == "bypassPermissions");
-    is_own(key) || (key == "mode" && bypass)
+    is_own(key) || (key == "mode" && bypass) || (key == "models" && changes_requests(value))
+}
+
+/// Whether what is said of models changes what is sent or spent.
+fn changes_requests(models: &Value) -> bool {
+    let mut models = models.as_object().into_iter().flatten();
+    models.any(|(_, model)| ["price", "extra"].iter().any(|field| model.get(field).is_some()))
 }
 
 /// Reads all layers.
@@ -604,9 +609,19 @@ fn put(map: &mut Map<String, Value>, key: &str, value: &Value) {
         }
         None => match (map.get_mut(first), value) {
             // What is known of one model says nothing about the others.
-            (Some(Value::Object(known)), Value::Object(more))
-                if matches!(first, "models" | "providers") =>
-            {
+            (Some(Value::Object(known)), Value::Object(more)) if first == "models" => {
+                for (name, model) in more {
+                    match (known.get_mut(name), model) {
+                        (Some(Value::Object(fields)), Value::Object(more)) => {
+                            fields.extend(more.clone());
+                        }
+                        _ => {
+                            known.insert(name.clone(), model.clone());
+                        }
+                    }
+                }
+            }
+            (Some(Value::Object(known)), Value::Object(more)) if first == "providers" => {
                 known.extend(more.clone());
             }
             (Some(Value::Array(known)), Value::Array(more))

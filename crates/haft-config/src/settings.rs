@@ -16,7 +16,8 @@ use serde_json::Value;
 pub struct Settings {
     /// The model, and how its server is waited for; a text alone is its name.
     pub model: ModelChoice,
-    /// What is known of models, each under its name as `model` has it. A project cannot set it.
+    /// What is known of models, each under its name as `model` has it.
+    /// A project cannot set prices and fields of requests.
     pub models: BTreeMap<String, Model>,
     /// More servers of models, each under the name that stands before the model's; one that haft knows
     /// can be given another address. A project cannot set them.
@@ -283,6 +284,10 @@ pub struct Run {
     /// one run.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
+    /// Most dollars that the requests of a turn cost; no limit without it. `--max-cost` sets it for
+    /// one run. The model's price has to be known.
+    #[schemars(range(min = 0.000_001, max = 1_000_000))]
+    pub max_cost: Option<f64>,
     /// Most seconds of a run with `-p`; no limit without it. `--max-time` sets it for one run. Line
     /// mode, where a person is, has no such limit.
     #[schemars(range(min = 1))]
@@ -295,7 +300,13 @@ pub struct Run {
 
 impl Default for Run {
     fn default() -> Self {
-        Self { max_steps: None, max_tokens: None, max_time: None, git_status_ms: 100 }
+        Self {
+            max_steps: None,
+            max_tokens: None,
+            max_cost: None,
+            max_time: None,
+            git_status_ms: 100,
+        }
     }
 }
 

@@ -95,6 +95,8 @@ pub(super) enum Space {
 const LONGEST: usize = 256 << 10;
 /// Least bytes of a conversation that a summary is worth.
 const LEAST: usize = 2_000;
+/// Fewer tokens are not shortened where a server refuses them as too long.
+const LEAST_SHORTENED: u64 = 4_000;
 /// Tokens that an image is taken for: no model in use takes more for one.
 const IMAGE: u64 = 1_600;
 /// Shares of the window at which the model is told, in percent.
@@ -144,7 +146,7 @@ impl Agent {
     }
 
     /// Tokens of the next request.
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         let (system, tools) = self.fixed();
         self.sizes().into_iter().sum::<u64>() + system + tools
     }
@@ -170,11 +172,12 @@ impl Agent {
     /// The server refused a request as too long: true where the conversation can be shortened for
     /// it, once.
     pub(super) fn shortens(&mut self) -> bool {
-        if std::mem::replace(&mut self.room.is_refused, true) {
+        let size = self.size();
+        // Of so little nothing can be left out.
+        if std::mem::replace(&mut self.room.is_refused, true) || size < LEAST_SHORTENED {
             return false;
         }
         // The window is smaller than is known, or was not known.
-        let size = self.size();
         let known = self.setup.context.window.unwrap_or(u64::MAX);
         self.setup.context.window = Some(known.min(size - size / 10).max(1_000));
         self.room.after = None;
@@ -468,6 +471,9 @@ impl Agent {
             })
             .and_then(|()| self.emit(Body::Notice { level: Level::Info, text: receipt.clone() }));
         kept.map_err(|error| error.to_string())?;
+        if let Some(Summary { by, .. }) = summary {
+            self.pay(by.usage);
+        }
         self.room.after = Some(after);
         (self.room.told, self.room.is_refused) = (0, false);
         Ok(receipt)

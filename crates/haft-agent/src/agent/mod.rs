@@ -7,6 +7,7 @@
 
 mod compaction;
 mod handle;
+mod money;
 mod queue;
 mod repin;
 mod talk_hooks;
@@ -23,7 +24,8 @@ use haft_llm::{Delta, Effort, Encoded, LlmError, Provider, Request, Target};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Events as _, Jobs, RecordError};
 use haft_types::{
-    Body, BreakCause, CallId, From, Level, Message, Part, Stop, ToolUse, TurnEnd, TurnId, Usage,
+    Body, BreakCause, CallId, From, Level, Message, Part, Prices, Stop, ToolUse, TurnEnd, TurnId,
+    Usage,
 };
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -86,12 +88,14 @@ impl Pinned {
 }
 
 /// Budgets of a turn; none of them is set by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
     /// Maximum number of requests in one turn.
     pub steps: Option<u64>,
     /// Maximum number of tokens that the model may write in one turn.
     pub output_tokens: Option<u64>,
+    /// Maximum number of dollars that its requests cost.
+    pub cost: Option<f64>,
 }
 
 /// The configuration of an agent.
@@ -120,6 +124,8 @@ pub struct AgentConfig {
     pub limits: Limits,
     /// The model's window, and when the conversation is shortened for it.
     pub context: ContextLimits,
+    /// What the model costs; none where that is not known.
+    pub prices: Option<Prices>,
     /// Maximum number of calls that run at once.
     pub concurrency: usize,
     /// Hooks that see prompts and the ends of turns; none where there are none.
@@ -171,6 +177,8 @@ pub struct Agent {
     stopping_since: Option<Instant>,
     steps: u64,
     usage: Usage,
+    /// Dollars that this turn cost so far.
+    spent: f64,
     /// What is known of the room that requests have.
     room: Room,
 }
@@ -214,6 +222,7 @@ impl Agent {
             stopping_since: None,
             steps: 0,
             usage: Usage::default(),
+            spent: 0.0,
             room: Room::default(),
             fold,
             setup,
@@ -327,7 +336,7 @@ impl Agent {
                 self.stop = CancellationToken::new();
                 self.abandon = CancellationToken::new();
                 self.unsaid = None;
-                (self.steps, self.usage) = (0, Usage::default());
+                (self.steps, self.usage, self.spent) = (0, Usage::default(), 0.0);
                 (self.continued, self.limited) = (0, false);
                 // What cannot be kept now is told with the request, or stops that.
                 drop(self.report_jobs());
@@ -403,10 +412,17 @@ impl Agent {
             return Some(Input::AnswerCut { error, calls: Vec::new() });
         }
         self.note_asked();
+        let max_tokens = match self.affordable() {
+            Ok(max_tokens) => max_tokens,
+            Err(reason) => {
+                self.limited = true;
+                return Some(Input::TooDear { reason });
+            }
+        };
         let request = Request {
             model: self.setup.target.model.clone(),
             effort: self.setup.effort,
-            max_tokens: self.setup.max_tokens,
+            max_tokens,
             system: self.system.clone(),
             tools: self.tools.clone(),
             messages: self.encoded.clone(),
@@ -533,6 +549,7 @@ impl Agent {
         let Some(Streaming { answer, .. }) = self.answer.take() else { return };
         self.usage.add(usage);
         self.note_usage(usage);
+        self.pay(usage);
         let Answer { wire, model, calls, empty, .. } = answer;
         let host = self.setup.provider.host().to_owned();
         if let Err(error) = self.emit(Body::AnswerEnded { model, wire, host, stop, usage }) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_llm::{Effort, Provider, Target};
 use haft_tool::Dispatcher;
-use haft_types::BreakCause;
+use haft_types::{BreakCause, Prices};
 
 use super::{Agent, Pinned, compaction::Room};
 use crate::{compaction::ContextLimits, same_but_date};
@@ -28,6 +28,8 @@ pub struct Repin {
     pub pinned: Pinned,
     /// The model's window, and when the conversation is shortened for it.
     pub context: ContextLimits,
+    /// What the model costs; none where that is not known.
+    pub prices: Option<Prices>,
 }
 
 /// What waits to be taken; of several the last counts.
@@ -68,6 +70,7 @@ impl Agent {
         self.system = self.setup.pinned.system.clone().into();
         (self.setup.provider, self.setup.target) = (repin.provider, repin.target);
         (self.setup.effort, self.setup.context) = (repin.effort, repin.context);
+        self.setup.prices = repin.prices;
         self.room = Room::default();
         if is_encoded_anew {
             self.encoded.clear();

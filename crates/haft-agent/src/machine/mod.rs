@@ -77,6 +77,11 @@ pub enum Input {
     },
     /// The person wants the agent to stop.
     Interrupt,
+    /// A budget does not reach for the request that was wanted: none is made.
+    TooDear {
+        /// Which, for people.
+        reason: String,
+    },
     /// A budget is used up: no further request in this turn.
     Limit {
         /// Which, for people.
@@ -204,6 +209,7 @@ impl Machine {
             Input::AnswerCut { error, calls } => self.cut(error, calls),
             Input::CallDone { id } => self.done(&id),
             Input::Interrupt => self.interrupt(),
+            Input::TooDear { reason } => self.too_dear(reason),
             Input::Limit { reason } => {
                 if self.state != State::Idle {
                     self.limit.get_or_insert(reason);
@@ -434,6 +440,14 @@ impl Machine {
             State::Stopping { answer: true, .. } => self.answer_settled(calls),
             _ => Vec::new(),
         }
+    }
+
+    fn too_dear(&mut self, reason: String) -> Vec<Action> {
+        if self.state != State::Asking {
+            return Vec::new();
+        }
+        self.state = State::Stopping { answer: false, end: TurnEnd::Limit { reason } };
+        self.answer_settled(Vec::new())
     }
 
     /// The answer is over while stopping: what it still wanted is answered without being run.

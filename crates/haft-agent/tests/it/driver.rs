@@ -211,7 +211,7 @@ async fn a_token_limit_holds_also_where_nothing_has_to_run() {
     let cut = Step::Gives(Delta::Call { index: 0, wire_id, name, raw, cut: true, extra: None });
     let model = Scripted::new([vec![cut, ends(Stop::Length)], is_done("too much")]);
     let mut world = World::new();
-    let limits = Limits { output_tokens: Some(5), steps: None };
+    let limits = Limits { output_tokens: Some(5), ..Limits::default() };
     let handle = Agent::start(haft_agent::AgentConfig { limits, ..world.setup(&model) });
     let (_, end) = world.turn(&handle, "go").await;
     assert!(matches!(end, TurnEnd::Limit { .. }), "{end:?}");

@@ -21,6 +21,7 @@ fn repin(world: &World, model: &Arc<Scripted>, name: &str, tools: &str) -> Repin
             tools: tools.into(),
         },
         context: ContextLimits::default(),
+        prices: None,
     }
 }
 

@@ -281,6 +281,7 @@ impl World {
             before: None,
             limits: Limits::default(),
             context: ContextLimits::default(),
+            prices: None,
             concurrency: 10,
             hooks: None,
         }

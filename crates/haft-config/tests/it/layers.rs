@@ -91,6 +91,13 @@ fn what_is_known_of_models_adds_up() {
     assert_eq!(told(&loaded), "");
     let vision = |name: &str| loaded.settings.models[name].vision;
     assert_eq!((vision("openai/a.1"), vision("b")), (Some(false), Some(false)));
+    write(root, "home/settings.toml", "models.b.context = 9000");
+    let both = &load(&sources(root)).settings.models["b"];
+    assert_eq!((both.context, both.vision), (Some(9_000), Some(false)), "fields add up");
+    for own in ["models.b.price = { input = 0, output = 0 }", "models.b.extra.n = 9"] {
+        write(root, "project/.haft/settings.toml", own);
+        assert!(told(&load(&sources(root))).contains("a project may not set this"), "{own}");
+    }
     let wrong = user("models.a.visions = true");
     assert!(told(&wrong).contains("visions"), "{}", told(&wrong));
     assert_eq!(wrong.fatal().count(), 1);

@@ -108,6 +108,9 @@ pub struct Start {
     /// End the turn after the model wrote this many tokens
     #[arg(long, value_name = "N", value_parser = from_one, allow_hyphen_values = true)]
     pub max_tokens: Option<u64>,
+    /// End the turn before its requests cost more than this many dollars
+    #[arg(long, value_name = "DOLLARS", value_parser = money, allow_hyphen_values = true)]
+    pub max_cost: Option<f64>,
     /// With -p: end the run after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = from_one, allow_hyphen_values = true)]
     pub max_time: Option<u64>,
@@ -129,6 +132,14 @@ fn said(text: &str) -> Result<String, String> {
 fn from_one(text: &str) -> Result<u64, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "wanted is a whole number from 1 on; leave it out for no limit".into())
+}
+
+/// An amount of dollars; a `+` before it says that it is more than was spent before, which each turn's
+/// is.
+fn money(text: &str) -> Result<f64, String> {
+    let amount = text.trim_start_matches(['+', '$']).parse().ok();
+    let amount = amount.filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
+    amount.ok_or_else(|| "wanted is an amount of dollars above 0, such as 0.5".into())
 }
 
 /// Flags that every face takes.

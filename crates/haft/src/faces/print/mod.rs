@@ -59,6 +59,7 @@ struct RunResult {
     failed: u64,
     lines: Lines,
     usage: Usage,
+    session: Option<String>,
     /// What that cost, once the session is there.
     costs: Option<Costs>,
     steps: u64,
@@ -111,6 +112,7 @@ async fn begin(
         let model = core.base.loaded.settings.model.name.as_deref().unwrap_or_default();
         say(&format!("haft: {} answers: {why}", safe(model)));
     }
+    result.session.clone_from(&told.session);
     result.costs = Some(Costs::new(&core.base.loaded.settings, &core.base.environment));
     let live = faces::live(core, start, "print", extensions).await?;
     let core = &live.core;
@@ -511,6 +513,11 @@ impl RunResult {
 /// What went wrong, and how to go on where something was done before.
 fn with_way_on(error: &str, result: &RunResult) -> String {
     let text = view::sentence(error);
+    if matches!(&result.end, Some(TurnEnd::Limit { reason }) if reason.starts_with("the limit of $"))
+    {
+        let id = result.session.as_deref().unwrap_or_default();
+        return format!("{text}. Go on with haft -r {id} --max-cost +1 -p \"Go on.\"");
+    }
     if !matches!(&result.end, Some(TurnEnd::Failed { .. })) || result.calls == 0 {
         return text;
     }

@@ -138,3 +138,56 @@ fn what_a_session_cost_is_told_by_model() {
     let unknown = finish(wire.haft(&world, &mock.url(), &arguments), &Input::Nothing).json();
     assert_eq!(unknown["cost_usd"], Value::Null, "{unknown}");
 }
+
+#[test]
+fn a_run_ends_before_its_money_does() {
+    for wire in crate::mock_provider::WIRES {
+        let world = World::new();
+        world.file("a.txt", "alpha\n");
+        world.settings(&format!(
+            "[models.\"{}\"]\ncontext = 1000000\noutput = 128000\nprice = {{ input = 15, output = 75 }}\n",
+            wire.model()
+        ));
+        let mock = Mock::with(move |number, _| match number {
+            // Ten small steps, then one that goes on for ever.
+            0..9 => wire.calls(&format!("call{number}"), &[("read", json!({"path": "a.txt"}))]),
+            _ => wire.text("Done."),
+        });
+        let run = |most: &str| {
+            let mut command = wire.haft(&world, &mock.url(), &["-p", "go", "--output", "json"]);
+            command.args(["--max-cost", most]);
+            finish(command, &Input::Nothing)
+        };
+        let ran = run("1");
+        assert_eq!((ran.code, &ran.json()["steps"]), (Some(0), &json!(10)), "{ran:?}");
+        // What is left limits each answer.
+        let first: Value = serde_json::from_str(&mock.bodies()[0]).unwrap();
+        let limit = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+        let limit = limit.iter().find_map(|field| first[field].as_u64()).unwrap();
+        assert!((4_096..13_333).contains(&limit), "{limit}");
+        let before = mock.bodies().len();
+        let ran = run("0.01");
+        assert_eq!((ran.code, &ran.json()["status"]), (Some(1), &json!("limit")), "{ran:?}");
+        assert_eq!(mock.bodies().len(), before, "nothing was asked");
+        let id = ran.json()["session"].as_str().unwrap().to_owned();
+        assert!(ran.err.contains("the limit of $0.01: $0.0000 was spent"), "{ran:?}");
+        assert!(ran.err.contains(&format!("haft -r {id} --max-cost +1")), "{ran:?}");
+        let unknown = finish(
+            {
+                world.settings("");
+                let mut command = wire.haft(&world, &mock.url(), &["-p", "go"]);
+                command.args(["--max-cost", "1"]);
+                command
+            },
+            &Input::Nothing,
+        );
+        assert_eq!(unknown.code, Some(2), "{unknown:?}");
+        assert!(unknown.err.contains(wire.model()) && unknown.err.contains("price"), "{unknown:?}");
+    }
+    let world = World::new();
+    for wrong in ["0", "-1", "much", "inf"] {
+        let ran = world.run(&["-p", "go", "--max-cost", wrong]);
+        assert_eq!(ran.code, Some(2), "{wrong}: {ran:?}");
+        assert!(ran.err.contains("an amount of dollars above 0"), "{wrong}: {ran:?}");
+    }
+}

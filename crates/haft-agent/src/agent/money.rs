@@ -1,0 +1,61 @@
+//! The money of a turn: what its requests may cost.
+//!
+//! **Invariant:** no request is made that could cost more than is left. Before each one its output is
+//! limited to what the money buys behind its input, reckoned as if no cache had any of it.
+
+use haft_types::Usage;
+
+use super::Agent;
+
+/// With fewer tokens of output a request is not worth its input.
+const LEAST_TOKENS: f64 = 4_096.0;
+/// Tokens that a model may write where nobody says: those of its wire.
+const USUAL_TOKENS: f64 = 32_000.0;
+/// Tokens in the unit of prices.
+const MILLION: f64 = 1e6;
+
+impl Agent {
+    /// The limit of tokens for the next answer.
+    ///
+    /// # Errors
+    /// The money left does not buy one, in words for people.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count of tokens is far below 2^52, and what is left is positive"
+    )]
+    pub(super) fn affordable(&self) -> Result<Option<u32>, String> {
+        let wanted = self.setup.max_tokens;
+        let Some(most) = self.setup.limits.cost else { return Ok(wanted) };
+        let Some(prices) = self.setup.prices else {
+            let model = &self.setup.target.model;
+            return Err(format!(
+                "the limit of ${most}: nobody knows what {model} costs; set models.NAME.price"
+            ));
+        };
+        let input = self.size();
+        let price = prices.of_request(input);
+        let input =
+            input as f64 * price.cache_write.unwrap_or(price.input).max(price.input) / MILLION;
+        let left = most - self.spent - input;
+        if price.output <= 0.0 && left >= 0.0 {
+            return Ok(wanted);
+        }
+        let tokens = left / price.output * MILLION;
+        if tokens < LEAST_TOKENS {
+            let next = input + LEAST_TOKENS * price.output / MILLION;
+            return Err(format!(
+                "the limit of ${most}: ${:.4} was spent, and the next request may cost ${next:.4}",
+                self.spent
+            ));
+        }
+        let usual = wanted.map_or(USUAL_TOKENS, f64::from);
+        Ok(if tokens < usual { Some(tokens as u32) } else { wanted })
+    }
+
+    /// Counts what an answer cost.
+    pub(super) fn pay(&mut self, usage: Usage) {
+        self.spent += self.setup.prices.map_or(0.0, |prices| prices.cost(usage));
+    }
+}
