@@ -52,6 +52,8 @@ const MASK_STEP: u64 = 20_000;
 const MASK_WORTH: u64 = 100;
 /// Most tokens of the person's own messages that stay word for word.
 const WORDS: u64 = 20_000;
+/// Older messages of the person whose addresses are named.
+const OLDER: usize = 50;
 /// Files that are named with their hashes.
 const FILES: usize = 100;
 
@@ -80,7 +82,7 @@ pub fn masked(messages: &[Message], sizes: &[u64], limits: &ContextLimits) -> Ve
     if saved >= step { calls } else { Vec::new() }
 }
 
-/// A plan of a compaction.
+/// A plan of a compaction. Its sizes are tokens by bytes: four bytes are one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The first message that stays.
@@ -89,27 +91,51 @@ pub struct Plan {
     pub words: u64,
     /// Most tokens of the summary.
     pub summary: u64,
+    /// Most tokens of the files and jobs that are named.
+    pub named: u64,
 }
 
 /// Why a conversation cannot be made short enough, with the sizes in tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooBig(pub String);
 
-/// Plans a compaction to at most the share of the window that the limits have. `fixed` is what
-/// system prompt and tools take, `sizes` what each final message does.
+/// What is known of the sizes of a request, in tokens as the provider counts them.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes<'a> {
+    /// The system prompt.
+    pub system: u64,
+    /// The tools.
+    pub tools: u64,
+    /// Each final message.
+    pub messages: &'a [u64],
+    /// The provider's count beside a count by bytes.
+    pub scale: f64,
+}
+
+/// A count of tokens by another measure.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of tokens is far below 2^52, and the scale is positive"
+)]
+fn scaled(tokens: u64, scale: f64) -> u64 {
+    (tokens as f64 * scale) as u64
+}
+
+/// Words in front of a summary and between its parts, in tokens.
+const AROUND: u64 = 300;
+
+/// Plans a compaction to at most the share of the window that the limits have.
 ///
 /// # Errors
 /// Where what cannot be dropped is too big: what it is, by size.
-pub fn plan(
-    fold: &Fold,
-    sizes: &[u64],
-    fixed: (u64, u64),
-    limits: &ContextLimits,
-) -> Result<Plan, TooBig> {
-    let (system, tools) = fixed;
+pub fn plan(fold: &Fold, sizes: Sizes<'_>, limits: &ContextLimits) -> Result<Plan, TooBig> {
+    let Sizes { system, tools, messages, scale } = sizes;
     let most = limits.share(limits.most_after);
     let window = limits.window.unwrap_or(u64::MAX);
-    let left = most.saturating_sub(system + tools);
+    let around = scaled(AROUND, scale);
+    let left = most.saturating_sub(system + tools + around);
     if left < window / 20 {
         return Err(TooBig(format!(
             "the system prompt has {system} and the tools have {tools} of the model's {window} \
@@ -118,18 +144,21 @@ pub fn plan(
         )));
     }
     let last = fold.person_messages().last().map_or(0, |(_, parts)| tokens(text_bytes(parts)));
-    if last > left * 7 / 10 {
+    let last = scaled(last, scale);
+    if last > left * 6 / 10 {
         return Err(TooBig(format!(
             "your last message has {last} of the model's {window} tokens, beside {system} of the \
              system prompt and {tools} of the tools: shorten it, or name a file that has it"
         )));
     }
-    let words = WORDS.min((left * 3 / 10).max(last + last / 8));
-    let summary = left * 2 / 10;
-    let tail = left.saturating_sub(words + summary);
-    let (mut cut, mut kept) = (sizes.len(), 0);
-    for at in (0..sizes.len()).rev() {
-        kept += sizes[at];
+    let words = scaled(WORDS, scale).min(left * 3 / 10).max(last + last / 8);
+    let named = left / 10;
+    let rest = left.saturating_sub(words + named);
+    let summary = rest / 3;
+    let tail = rest - summary;
+    let (mut cut, mut kept) = (messages.len(), 0);
+    for at in (0..messages.len()).rev() {
+        kept += messages[at];
         if kept > tail {
             break;
         }
@@ -137,7 +166,9 @@ pub fn plan(
             cut = at;
         }
     }
-    Ok(Plan { cut, words, summary })
+    let by_bytes = |tokens: u64| scaled(tokens, 1.0 / scale);
+    let (words, summary, named) = (by_bytes(words), by_bytes(summary), by_bytes(named));
+    Ok(Plan { cut, words, summary, named })
 }
 
 /// Tells the model to write a summary.
@@ -183,7 +214,8 @@ pub fn transcript(messages: &[Message], focus: Option<&str>, most: usize) -> Str
     out
 }
 
-/// Bytes of a result, and of the arguments of a call, that a summary is made of.
+/// Bytes of a message, a result, and of the arguments of a call, that a summary is made of.
+const WORDS_TOLD: usize = 12_000;
 const RESULT: usize = 2_000;
 const ARGUMENTS: usize = 600;
 
@@ -196,14 +228,14 @@ fn told(message: &Message) -> String {
                 _ => "haft",
             };
             // Writing to a string cannot fail.
-            let _ = writeln!(out, "## {who}\n{}\n", shown(parts));
+            let _ = writeln!(out, "## {who}\n{}\n", cut(&shown(parts), WORDS_TOLD));
         }
         Message::Assistant { parts, .. } => {
             out.push_str("## Agent\n");
             for part in parts {
                 match part {
                     Part::Text { text } => {
-                        let _ = writeln!(out, "{text}");
+                        let _ = writeln!(out, "{}", cut(text, WORDS_TOLD));
                     }
                     Part::Call(call) => {
                         let arguments = cut(&call.raw, ARGUMENTS);
@@ -278,19 +310,37 @@ pub fn replacement(fold: &Fold, plan: &Plan, summary: Option<&str>, attached: &A
         }
     };
     push_words(&mut out, fold, plan);
-    if !attached.jobs.is_empty() {
-        let _ = write!(out, "\n# Jobs that run\n{}\n", attached.jobs.join("\n"));
-    }
-    if !attached.files.is_empty() {
-        out.push_str("\n# Files seen, with the hash of their content then\n");
-        for (path, hash) in attached.files.iter().take(FILES) {
-            let _ = writeln!(out, "{path} {hash}");
-        }
-        if let Some(more @ 1..) = attached.files.len().checked_sub(FILES) {
-            let _ = writeln!(out, "and {more} more");
-        }
-    }
+    push_named(&mut out, plan, attached);
     out
+}
+
+/// The jobs and files, as many as there is room for.
+fn push_named(out: &mut String, plan: &Plan, attached: &Attached) {
+    let most = usize::try_from(plan.named.saturating_mul(4)).unwrap_or(usize::MAX);
+    let end = out.len().saturating_add(most.saturating_sub(100));
+    if !attached.jobs.is_empty() {
+        out.push_str("\n# Jobs that run\n");
+        for job in attached.jobs.iter().filter(|job| job.len() < 500) {
+            out.push_str(job);
+            out.push('\n');
+        }
+    }
+    if attached.files.is_empty() {
+        return;
+    }
+    out.push_str("\n# Files seen, with the hash of their content then\n");
+    let mut listed = 0;
+    for (path, hash) in attached.files.iter().take(FILES) {
+        if out.len() + path.len() + hash.len() + 2 > end {
+            break;
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{path} {hash}");
+        listed += 1;
+    }
+    if let Some(more @ 1..) = attached.files.len().checked_sub(listed) {
+        let _ = writeln!(out, "and {more} more");
+    }
 }
 
 /// A message of the person: its number in the conversation, from 1, and its text.
@@ -338,9 +388,17 @@ fn push_words(out: &mut String, fold: &Fold, plan: &Plan) {
     }
     out.push_str("\n# What the person said, word for word\n");
     if let Some((last, _)) = older.last() {
-        let (first, last) = (address_of(1).address(), address_of(*last).address());
+        // Each by its name: what is named is kept.
+        let first = older.len().saturating_sub(OLDER);
+        let named = older[first..].iter().map(|(number, _)| address_of(*number).address());
+        let named: Vec<String> = named.collect();
+        let before = if first > 0 { "the last of these are " } else { "" };
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "[older messages can be read at {first} to {last}]");
+        let _ = writeln!(
+            out,
+            "[messages 1 to {last} are older and can be read: {before}{}]",
+            named.join(", ")
+        );
     }
     for (number, text) in &newer {
         // Writing to a string cannot fail.

@@ -200,6 +200,8 @@ pub(crate) const OWN: &[&str] = &[
     "claude.",
     "http.",
     "model.retry_seconds",
+    "context.",
+    "run.max_cost",
     "providers.",
     "undo.",
     "output.",

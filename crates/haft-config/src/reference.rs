@@ -151,7 +151,12 @@ fn quoted<'n>(names: impl Iterator<Item = &'n str>) -> String {
 
 /// The range of an integer, behind its type.
 fn range(schema: &Value) -> String {
-    let limit = |name: &str| schema[name].as_number().map(|number| grouped(&number.to_string()));
+    let limit = |name: &str| {
+        let text = schema[name].as_number()?.to_string();
+        // A fraction has no groups, and of a whole number its fraction says nothing.
+        let whole = text.strip_suffix(".0").unwrap_or(&text);
+        Some(if whole.contains('.') { text } else { grouped(whole) })
+    };
     match (limit("minimum"), limit("maximum")) {
         (Some(least), Some(most)) => format!(", {least} to {most}"),
         (Some(least), None) => format!(", from {least}"),

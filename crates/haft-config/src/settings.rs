@@ -22,7 +22,7 @@ pub struct Settings {
     /// More servers of models, each under the name that stands before the model's; one that haft knows
     /// can be given another address. A project cannot set them.
     pub providers: BTreeMap<String, Server>,
-    /// When a conversation is shortened because its model's window fills up.
+    /// When a conversation is shortened because its model's window fills up. A project cannot set it.
     pub context: Context,
     /// How hard the model thinks; without it the server decides.
     #[schemars(schema_with = "effort_schema")]
@@ -97,6 +97,7 @@ impl Default for ModelChoice {
 }
 
 /// When a conversation is shortened because its model's window fills up, in percent of the window.
+/// A project cannot set it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Context {
@@ -286,7 +287,7 @@ pub struct Run {
     pub max_tokens: Option<u64>,
     /// Most dollars that the requests of a turn cost; no limit without it. `--max-cost` sets it for
     /// one run. The model's price has to be known.
-    #[schemars(range(min = 0.000_001, max = 1_000_000))]
+    #[schemars(range(min = 0.001, max = 1_000_000))]
     pub max_cost: Option<f64>,
     /// Most seconds of a run with `-p`; no limit without it. `--max-time` sets it for one run. Line
     /// mode, where a person is, has no such limit.

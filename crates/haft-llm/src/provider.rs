@@ -416,8 +416,14 @@ fn add_fields(body: &mut String, fields: &Map<String, Value>) {
         return;
     }
     let known: BTreeMap<&str, &RawValue> = serde_json::from_str(body).unwrap_or_default();
+    // What is about tools is refused where there are none, as in a request for a summary.
+    let has_tools = known.contains_key("tools");
+    let is_sent = |name: &str| {
+        let is_of_tools = matches!(name, "tool_choice" | "parallel_tool_calls");
+        !known.contains_key(name) && (has_tools || !is_of_tools)
+    };
     let mut added = String::new();
-    for (name, value) in fields.iter().filter(|(name, _)| !known.contains_key(name.as_str())) {
+    for (name, value) in fields.iter().filter(|(name, _)| is_sent(name)) {
         added.push(',');
         json::push_string(&mut added, name);
         added.push(':');

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use haft_types::{AgentPath, CallId, EVICTED_FILE, Evicted, Message, Part};
+use haft_types::{AgentPath, CallId, EVICTED_FILE, Evicted, From, Message, Part};
 
 use crate::{Blobs, Collected, Fold, SessionError, SessionId, files, log, read::Branch};
 
@@ -205,8 +205,15 @@ fn pointed(folder: &Path) -> Option<HashSet<CallId>> {
     let mut calls = HashSet::new();
     let messages = fold.into_messages();
     for message in &messages {
-        let Message::Results { results } = message else { continue };
-        for part in results.iter().flat_map(|result| &result.outcome.content) {
+        // A summary names outputs, too.
+        let parts: Vec<&Part> = match message {
+            Message::Results { results } => {
+                results.iter().flat_map(|result| &result.outcome.content).collect()
+            }
+            Message::User { from: From::Haft, parts } => parts.iter().collect(),
+            _ => continue,
+        };
+        for part in parts {
             let Part::Text { text } = part else { continue };
             for behind in text.split("out://").skip(1) {
                 let end = behind.find(|c: char| !(c.is_ascii_alphanumeric() || "._-".contains(c)));

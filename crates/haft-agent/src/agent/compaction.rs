@@ -8,7 +8,7 @@
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use haft_llm::{Delta, LlmError, NoBlobs, Request};
 use haft_tool::{Jobs, RecordError};
-use haft_types::{Body, BreakCause, CallId, From, Level, Message, Part, Summarizer, Usage};
+use haft_types::{Body, BreakCause, CallId, From, Level, Message, Part, Stop, Summarizer, Usage};
 use serde_json::{Value, value::RawValue};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,7 @@ use super::Agent;
 use crate::{
     Input,
     compaction::{
-        Attached, ContextLimits, Plan, SUMMARY_SYSTEM, TooBig, masked, older_words, plan,
+        Attached, ContextLimits, Plan, SUMMARY_SYSTEM, Sizes, TooBig, masked, older_words, plan,
         replacement, tokens, transcript,
     },
 };
@@ -34,6 +34,8 @@ pub(super) struct Room {
     after: Option<u64>,
     /// The share of the window that the model was told last, in percent.
     told: u8,
+    /// Whether the person wanted `after`, whatever it is.
+    is_by_hand: bool,
     /// Whether the server refused the last request as too long.
     is_refused: bool,
     /// A summary that is being written.
@@ -43,8 +45,8 @@ pub(super) struct Room {
 impl Default for Room {
     fn default() -> Self {
         let (asked, counted, after, told) = (0, 0, None, 0);
-        let (is_refused, compacting) = (false, None);
-        Self { scale: 1.0, asked, counted, after, told, is_refused, compacting }
+        let (is_by_hand, is_refused, compacting) = (false, false, None);
+        Self { scale: 1.0, asked, counted, after, is_by_hand, told, is_refused, compacting }
     }
 }
 
@@ -169,6 +171,11 @@ impl Agent {
         self.room.is_refused = false;
     }
 
+    /// A turn begins: what the server refused in the one before is no reason any more.
+    pub(super) fn forget_refusal(&mut self) {
+        self.room.is_refused = false;
+    }
+
     /// The server refused a request as too long: true where the conversation can be shortened for
     /// it, once.
     pub(super) fn shortens(&mut self) -> bool {
@@ -203,6 +210,7 @@ impl Agent {
             return Ok(Space::There);
         }
         let has_grown = self.room.after.is_none_or(|after| size >= after + after / 10);
+        let has_grown = has_grown || (self.room.is_by_hand && is_over);
         if !has_grown && size <= window {
             return Ok(Space::There);
         }
@@ -337,7 +345,9 @@ impl Agent {
         let most = usize::try_from(room * 4).unwrap_or(usize::MAX).max(LEAST);
         let (plan, told) = {
             let fold = self.fold();
-            let mut plan = plan(&fold, &sizes, self.fixed(), &limits)?;
+            let (system, tools) = self.fixed();
+            let all = Sizes { system, tools, messages: &sizes, scale: self.room.scale };
+            let mut plan = plan(&fold, all, &limits)?;
             // Where all of it would fit, a person wants it shorter all the same.
             if plan.cut == 0 {
                 plan.cut = sizes.len();
@@ -352,8 +362,10 @@ impl Agent {
                 .collect();
             (plan, all)
         };
+        self.affordable_summary(before).map_err(TooBig)?;
         let stop = CancellationToken::new();
-        let work = self.sum_up(told, plan.summary, stop.clone());
+        let most = (window / 4).clamp(2_000, 16_384);
+        let work = self.sum_up(told, most, stop.clone());
         self.room.compacting = Some(Compacting { work, stop, plan, before, asks, tell });
         self.load.is_busy.store(true, std::sync::atomic::Ordering::Release);
         let text = "making room: the older part of the conversation is summed up".to_owned();
@@ -369,9 +381,10 @@ impl Agent {
         stop: CancellationToken,
     ) -> BoxFuture<'static, Result<Summary, LlmError>> {
         let (provider, target) = (self.setup.provider.clone(), self.setup.target.clone());
-        let tokens = u32::try_from(most.clamp(2_000, 16_384)).unwrap_or(16_384);
+        let tokens = u32::try_from(most).unwrap_or(u32::MAX);
         async move {
             let mut last = LlmError::TooLong("the conversation is too long to be summed up".into());
+            let mut used = Usage::default();
             for text in told {
                 let (from, parts) = (From::Haft, vec![Part::text(text)]);
                 let message = Message::User { from, parts };
@@ -383,7 +396,14 @@ impl Agent {
                     ..Request::default()
                 };
                 match gathered(provider.stream(request, stop.clone())).await {
-                    Ok((text, usage)) => {
+                    // Thinking may take all that it may write, and a refusal is no summary.
+                    Ok((text, stop, usage)) if text.trim().is_empty() || stop == Stop::Refusal => {
+                        used.add(usage);
+                        last = LlmError::TooLong("the model wrote no summary".into());
+                    }
+                    Ok((text, _, usage)) => {
+                        used.add(usage);
+                        let usage = used;
                         let (model, wire) = (target.model, provider.name().to_owned());
                         let host = provider.host().to_owned();
                         return Ok(Summary { text, by: Summarizer { model, wire, host, usage } });
@@ -402,6 +422,11 @@ impl Agent {
         let Some(Compacting { plan, before, asks, tell, .. }) = self.room.compacting.take() else {
             return;
         };
+        if let Ok(Summary { by, .. }) = &result {
+            self.usage.add(by.usage);
+            self.pay(by.usage);
+        }
+        let is_by_hand = tell.is_some();
         let done = match result {
             Ok(summary) => self.shorten(&plan, before, Some(&summary)),
             Err(LlmError::TooLong(_)) => self.shorten(&plan, before, None),
@@ -414,6 +439,8 @@ impl Agent {
         let input = match done {
             _ if !asks => None,
             Ok(_) => self.ask(),
+            // There was room without it, or what is asked now makes it.
+            Err(_) if is_by_hand => self.ask(),
             Err(error) => Some(Input::AnswerCut { error, calls: Vec::new() }),
         };
         let is_busy = !self.machine.is_idle();
@@ -441,6 +468,7 @@ impl Agent {
             Some(Summary { text, by }) => (Some(text.as_str()), Some(by.clone())),
             None => (None, None),
         };
+        let has_summary = text.is_some_and(|text| !text.trim().is_empty());
         let (text, keep_from, said) = {
             let fold = self.fold();
             let text = replacement(&fold, plan, text, &attached);
@@ -458,8 +486,10 @@ impl Agent {
                  messages. It stays as it is."
             ));
         }
+        let became =
+            if has_summary { "are summed up" } else { "left view without a summary: none came" };
         let receipt = format!(
-            "made room: {before} -> {after} tokens; {said} messages are summed up, and stay in the \
+            "made room: {before} -> {after} tokens; {said} messages {became}, and stay in the \
              session's log. /compact --undo goes back."
         );
         let at_byte = Some(self.bytes_before(0));
@@ -471,11 +501,8 @@ impl Agent {
             })
             .and_then(|()| self.emit(Body::Notice { level: Level::Info, text: receipt.clone() }));
         kept.map_err(|error| error.to_string())?;
-        if let Some(Summary { by, .. }) = summary {
-            self.pay(by.usage);
-        }
         self.room.after = Some(after);
-        (self.room.told, self.room.is_refused) = (0, false);
+        (self.room.told, self.room.is_refused, self.room.is_by_hand) = (0, false, false);
         Ok(receipt)
     }
 
@@ -524,7 +551,7 @@ impl Agent {
     /// Takes the present length as one that a compaction led to.
     pub(super) fn keep_length(&mut self) {
         self.encode_new();
-        self.room.after = Some(self.size());
+        (self.room.after, self.room.is_by_hand) = (Some(self.size()), true);
     }
 
     /// What the next request would consist of.
@@ -613,8 +640,8 @@ fn parts_of(message: &Message, bytes: usize) -> (usize, u64) {
     (text, images)
 }
 
-/// The text of an answer, and what it took.
-async fn gathered(mut answer: haft_llm::Answer) -> Result<(String, Usage), LlmError> {
+/// The text of an answer, why it ended, and what it took.
+async fn gathered(mut answer: haft_llm::Answer) -> Result<(String, Stop, Usage), LlmError> {
     let mut text = String::new();
     while let Some(delta) = answer.next().await {
         match delta? {
@@ -622,7 +649,7 @@ async fn gathered(mut answer: haft_llm::Answer) -> Result<(String, Usage), LlmEr
                 text.push_str(&more);
             }
             Delta::Restart { .. } => text.clear(),
-            Delta::End { usage, .. } => return Ok((text, usage)),
+            Delta::End { stop, usage } => return Ok((text, stop, usage)),
             _ => {}
         }
     }

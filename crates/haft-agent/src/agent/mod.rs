@@ -126,6 +126,8 @@ pub struct AgentConfig {
     pub context: ContextLimits,
     /// What the model costs; none where that is not known.
     pub prices: Option<Prices>,
+    /// Most tokens of an answer of the model; none where that is not known.
+    pub output: Option<u64>,
     /// Maximum number of calls that run at once.
     pub concurrency: usize,
     /// Hooks that see prompts and the ends of turns; none where there are none.
@@ -337,6 +339,7 @@ impl Agent {
                 self.abandon = CancellationToken::new();
                 self.unsaid = None;
                 (self.steps, self.usage, self.spent) = (0, Usage::default(), 0.0);
+                self.forget_refusal();
                 (self.continued, self.limited) = (0, false);
                 // What cannot be kept now is told with the request, or stops that.
                 drop(self.report_jobs());

@@ -1,7 +1,8 @@
 //! The money of a turn: what its requests may cost.
 //!
 //! **Invariant:** no request is made that could cost more than is left. Before each one its output is
-//! limited to what the money buys behind its input, reckoned as if no cache had any of it.
+//! limited to what the money buys behind its input, reckoned as if no cache had any of it. What an
+//! answer cost that broke off is not known: its server tells no counts.
 
 use haft_types::Usage;
 
@@ -9,8 +10,10 @@ use super::Agent;
 
 /// With fewer tokens of output a request is not worth its input.
 const LEAST_TOKENS: f64 = 4_096.0;
-/// Tokens that a model may write where nobody says: those of its wire.
-const USUAL_TOKENS: f64 = 32_000.0;
+/// Tokens that a model may write where nobody knows how many it can.
+const USUAL_TOKENS: f64 = 16_384.0;
+/// Tokens of a summary at most.
+const SUMMARY_TOKENS: f64 = 16_384.0;
 /// Tokens in the unit of prices.
 const MILLION: f64 = 1e6;
 
@@ -50,8 +53,30 @@ impl Agent {
                 self.spent
             ));
         }
-        let usual = wanted.map_or(USUAL_TOKENS, f64::from);
-        Ok(if tokens < usual { Some(tokens as u32) } else { wanted })
+        // Always told: without a limit some servers let a model write as much as it can.
+        let usual = self.setup.output.map_or(USUAL_TOKENS, |output| output as f64);
+        Ok(Some(tokens.min(wanted.map_or(usual, f64::from)) as u32))
+    }
+
+    /// Whether the money left buys a summary of a conversation of so many tokens.
+    ///
+    /// # Errors
+    /// It does not, in words for people.
+    #[expect(clippy::cast_precision_loss, reason = "a count of tokens is far below 2^52")]
+    pub(super) fn affordable_summary(&self, tokens: u64) -> Result<(), String> {
+        let (Some(most), Some(prices)) = (self.setup.limits.cost, self.setup.prices) else {
+            return Ok(());
+        };
+        let price = prices.of_request(tokens);
+        let cost = (tokens as f64 * price.input + SUMMARY_TOKENS * price.output) / MILLION;
+        if self.spent + cost <= most {
+            return Ok(());
+        }
+        Err(format!(
+            "the limit of ${most}: ${:.4} was spent, and a summary, for which there has to be room, \
+             may cost ${cost:.4}",
+            self.spent
+        ))
     }
 
     /// Counts what an answer cost.

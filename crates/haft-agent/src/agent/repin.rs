@@ -30,6 +30,8 @@ pub struct Repin {
     pub context: ContextLimits,
     /// What the model costs; none where that is not known.
     pub prices: Option<Prices>,
+    /// Most tokens of an answer of the model; none where that is not known.
+    pub output: Option<u64>,
 }
 
 /// What waits to be taken; of several the last counts.
@@ -70,7 +72,7 @@ impl Agent {
         self.system = self.setup.pinned.system.clone().into();
         (self.setup.provider, self.setup.target) = (repin.provider, repin.target);
         (self.setup.effort, self.setup.context) = (repin.effort, repin.context);
-        self.setup.prices = repin.prices;
+        (self.setup.prices, self.setup.output) = (repin.prices, repin.output);
         self.room = Room::default();
         if is_encoded_anew {
             self.encoded.clear();

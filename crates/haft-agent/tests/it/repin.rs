@@ -22,6 +22,7 @@ fn repin(world: &World, model: &Arc<Scripted>, name: &str, tools: &str) -> Repin
         },
         context: ContextLimits::default(),
         prices: None,
+        output: None,
     }
 }
 

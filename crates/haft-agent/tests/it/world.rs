@@ -282,6 +282,7 @@ impl World {
             limits: Limits::default(),
             context: ContextLimits::default(),
             prices: None,
+            output: None,
             concurrency: 10,
             hooks: None,
         }

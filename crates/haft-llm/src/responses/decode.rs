@@ -230,13 +230,10 @@ impl ResponsesDecoder {
         raw: Option<&str>,
         out: &mut Vec<Delta>,
     ) -> Result<(), LlmError> {
-        let id = item["id"].as_str().unwrap_or_default();
-        // A server may count the items of the whole answer in another way than those of its events.
-        let is_known = self.done.contains_key(&at) || self.ids.contains(id);
-        if !item.is_object() || is_known {
+        if !item.is_object() || self.done.contains_key(&at) {
             return Ok(());
         }
-        if !id.is_empty() {
+        if let Some(id) = item["id"].as_str() {
             self.ids.insert(id.to_owned());
         }
         failure::check_parts(u32::try_from(self.done.len()).unwrap_or(u32::MAX))?;
@@ -330,11 +327,14 @@ impl ResponsesDecoder {
     ) -> Result<(), LlmError> {
         let raws = raw.and_then(|raw| serde_json::from_str::<WithOutput<'_>>(raw).ok());
         let raws = raws.map(|raws| raws.output).unwrap_or_default();
+        let streamed = self.ids.clone();
         for (at, item) in (0_u64..).zip(response["output"].as_array().into_iter().flatten()) {
             let raw = usize::try_from(at).ok().and_then(|at| raws.get(at)).map(|raw| raw.get());
             // A call that is not whole was cut off with the answer.
             let is_whole = item["status"].as_str().is_none_or(|status| status == "completed");
-            if is_whole || item["type"] != "function_call" {
+            // A server may count the items of the whole answer in another way than its events do.
+            let is_given = item["id"].as_str().is_some_and(|id| streamed.contains(id));
+            if !is_given && (is_whole || item["type"] != "function_call") {
                 self.item(at, item, raw, out)?;
             }
         }

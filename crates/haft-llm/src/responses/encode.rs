@@ -103,48 +103,78 @@ fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs)
 }
 
 /// The target's own answer: its items as they came.
+///
+/// A reasoning item goes only before the item that it led to, as the server wants it. Where one is of
+/// no use, the others go without their ids, by which the server would miss it.
 fn push_own(pieces: &mut Pieces, parts: &[Part]) {
-    let mut parts = parts.iter().peekable();
-    while let Some(part) = parts.next() {
-        match part {
-            Part::Opaque { wire, json, .. } if wire == NAME => {
-                let item: Value = serde_json::from_str(json).unwrap_or_default();
-                if item["type"] != "message" {
-                    // Without its content it is of no use to the server, which keeps nothing.
-                    let is_void =
-                        item["type"] == "reasoning" && item["encrypted_content"].is_null();
-                    if !is_void && item.is_object() {
-                        begin_item(pieces);
-                        pieces.json.push_str(json);
-                    }
-                    continue;
+    let items: Vec<Value> = parts.iter().map(item_of).collect();
+    let is_reasoning = |at: usize| items[at]["type"] == "reasoning";
+    let leads = |at: &usize| !matches!(parts[*at], Part::Thinking { .. }) && !is_reasoning(*at);
+    let last = (0..parts.len()).rev().find(leads).unwrap_or_default();
+    let is_void = |at: usize| is_reasoning(at) && items[at]["encrypted_content"].is_null();
+    let keeps_ids = !(0..parts.len()).any(is_void);
+    let mut at = 0;
+    while at < parts.len() {
+        match &parts[at] {
+            Part::Opaque { wire, json, .. } if wire == NAME && items[at].is_object() => {
+                let item = &items[at];
+                if item["type"] == "message" {
+                    let texts = texts_of(item, &parts[at + 1..]);
+                    at += texts.len();
+                    begin_item(pieces);
+                    let item = with_texts(item.clone(), &texts, keeps_ids);
+                    pieces.json.push_str(&item.to_string());
+                } else if !is_reasoning(at) || (!is_void(at) && at < last) {
+                    begin_item(pieces);
+                    pieces.json.push_str(json);
                 }
-                let mut texts = Vec::new();
-                while let Some(Part::Text { text }) = parts.peek() {
-                    texts.push(text.as_str());
-                    parts.next();
-                }
-                begin_item(pieces);
-                pieces.json.push_str(&with_texts(item, &texts).to_string());
             }
-            Part::Text { text } if shared::says_something(part) => push_said(pieces, text),
-            Part::Call(call) => push_call(pieces, call, true),
+            Part::Text { text } if shared::says_something(&parts[at]) => push_said(pieces, text),
+            Part::Call(call) => push_call(pieces, call, true, keeps_ids),
             _ => {}
         }
+        at += 1;
     }
     close(pieces);
 }
 
+/// The item that a part holds; null where it is none of this wire.
+fn item_of(part: &Part) -> Value {
+    match part {
+        Part::Opaque { wire, json, .. } if wire == NAME => {
+            serde_json::from_str(json).unwrap_or_default()
+        }
+        _ => Value::Null,
+    }
+}
+
+/// The texts behind a message item that are its own: as many as it has places for.
+fn texts_of<'a>(item: &Value, parts: &'a [Part]) -> Vec<&'a str> {
+    let contents = item["content"].as_array().into_iter().flatten();
+    let places = contents.filter(|part| text_field(part).is_some()).count();
+    let text = |part: &'a Part| if let Part::Text { text } = part { Some(&**text) } else { None };
+    parts.iter().map_while(text).take(places).collect()
+}
+
+/// The field that holds the text of a content.
+fn text_field(content: &Value) -> Option<&'static str> {
+    match content["type"].as_str() {
+        Some("output_text") => Some("text"),
+        Some("refusal") => Some("refusal"),
+        _ => None,
+    }
+}
+
 /// A message item with its texts, which its decoder took out.
-fn with_texts(mut item: Value, texts: &[&str]) -> Value {
+fn with_texts(mut item: Value, texts: &[&str], keeps_id: bool) -> Value {
     let mut texts = texts.iter();
     for part in item["content"].as_array_mut().into_iter().flatten() {
-        let field = match part["type"].as_str() {
-            Some("output_text") => "text",
-            Some("refusal") => "refusal",
-            _ => continue,
-        };
-        part[field] = Value::from(texts.next().copied().unwrap_or_default());
+        if let Some(field) = text_field(part) {
+            part[field] = Value::from(texts.next().copied().unwrap_or_default());
+        }
+    }
+    if let Some(fields) = item.as_object_mut().filter(|_| !keeps_id) {
+        fields.shift_remove("id");
     }
     item
 }
@@ -157,7 +187,7 @@ fn push_foreign(pieces: &mut Pieces, parts: &[Part]) {
     }
     for part in parts {
         if let Part::Call(call) = part {
-            push_call(pieces, call, false);
+            push_call(pieces, call, false, false);
         }
     }
     close(pieces);
@@ -177,14 +207,15 @@ fn push_said(pieces: &mut Pieces, text: &str) {
     out.push_str("]}");
 }
 
-fn push_call(pieces: &mut Pieces, call: &ToolUse, own: bool) {
+fn push_call(pieces: &mut Pieces, call: &ToolUse, own: bool, keeps_id: bool) {
     begin_item(pieces);
     let id = call_id(&call.id, &call.wire_id);
     let out = &mut pieces.json;
     out.push_str("{\"type\":\"function_call\"");
     if let Some(extra) = call.extra.as_deref().filter(|_| own) {
-        let known = ["type", "call_id", "name", "arguments"];
-        shared::push_fields(out, extra, &known, &mut Vec::new());
+        let known = ["type", "call_id", "name", "arguments", "id"];
+        let known = &known[..known.len() - usize::from(keeps_id)];
+        shared::push_fields(out, extra, known, &mut Vec::new());
     }
     out.push(',');
     push_field(out, "call_id", &id);

@@ -24,7 +24,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::{
     base::{Base, home},
     git,
-    model::{Chosen, Model, facts, last_used, model, named, note, unnamed},
+    model::{Chosen, Model, ModelFacts, facts, last_used, model, named, note, unnamed},
     problem::{Problem, Problems},
     session::{Core, Extensions, NO_TURN, SessionBuilder, SessionChoice},
     window,
@@ -181,8 +181,9 @@ impl AgentBuilder {
         let effort = self.effort.or(effort);
         let limits = self.limits_of(&self.named()?);
         let cause = Some(cause);
-        let prices = self.prices()?;
-        Ok(Repin { cause, dispatcher, provider, target, effort, pinned, context: limits, prices })
+        let (prices, output) = self.prices()?;
+        let context = limits;
+        Ok(Repin { cause, dispatcher, provider, target, effort, pinned, context, prices, output })
     }
 
     /// The model by its name.
@@ -192,17 +193,18 @@ impl AgentBuilder {
         named(name.unwrap_or_default(), settings)
     }
 
-    /// What the model costs. Where money is limited, that has to be known.
-    fn prices(&self) -> Result<Option<Prices>, Failure> {
+    /// What the model costs, and how much it can write. Where money is limited, the former has to be
+    /// known.
+    fn prices(&self) -> Result<(Option<Prices>, Option<u64>), Failure> {
         let model = self.named()?;
-        let prices = facts(&model, &self.core.base.loaded.settings).prices;
+        let ModelFacts { prices, output, .. } = facts(&model, &self.core.base.loaded.settings);
         if let (None, Some(most)) = (prices, self.limits.cost) {
             return Err(Failure::Usage(format!(
                 "the limit of ${most} cannot be kept: nobody knows what {model} costs; set \
                  models.\"{model}\".price in ~/.haft/settings.toml, or leave --max-cost out"
             )));
         }
-        Ok(prices)
+        Ok((prices, output))
     }
 
     fn limits_of(&self, model: &ModelRef) -> ContextLimits {
@@ -242,6 +244,7 @@ impl AgentBuilder {
             Some(_) => (fresh, Some(BreakCause::Resume)),
             None => (fresh, Some(BreakCause::First)),
         };
+        let (prices, output) = self.prices()?;
         // Nothing stands in the way of a request any more: from here on the session is kept.
         core.bus.keep()?;
         for text in context.left_out.into_iter().filter(|_| is_main && cause.is_some()) {
@@ -260,7 +263,8 @@ impl AgentBuilder {
             before,
             limits: self.limits,
             context: self.limits_of(&self.named()?),
-            prices: self.prices()?,
+            prices,
+            output,
             concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
             hooks: core.hooks.clone().filter(|_| is_main).map(|hooks| hooks as Arc<dyn TalkHooks>),
         })

@@ -36,7 +36,13 @@ pub fn last_used(
     let mut known = servers.iter().filter(is_it);
     let server = known.next().filter(|_| known.next().is_none())?;
     // The wire follows from the model again.
-    let name =
-        if server.is_makers() && wire == responses::NAME { openai::NAME } else { &server.name };
+    let mut name = &*server.name;
+    if wire == responses::NAME && endpoint(server, environment).is_makers {
+        let own = servers.iter().find(|own| own.name == openai::NAME).cloned();
+        let own = own.map(|own| own.for_model(&model, true));
+        if own.is_some_and(|own| own.wire == server.wire) {
+            name = openai::NAME;
+        }
+    }
     Some(format!("{name}/{model}"))
 }

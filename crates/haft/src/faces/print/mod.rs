@@ -422,6 +422,9 @@ impl RunResult {
         if let Some(costs) = &mut self.costs {
             costs.take(event);
         }
+        if let Body::Compacted { by: Some(by), .. } = &event.body {
+            self.usage.add(by.usage);
+        }
         if !event.agent.is_main() {
             return self.take_other(event);
         }

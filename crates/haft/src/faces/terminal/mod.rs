@@ -643,6 +643,7 @@ impl Interface {
                     self.answer.push_str(text);
                 }
             }
+            Body::Compacted { .. } => self.count(event),
             Body::AnswerEnded { .. } => {
                 self.is_whole |= is_main;
                 self.count(event);
@@ -664,9 +665,10 @@ impl Interface {
     /// Shows what an answer cost, and how much of its model's window is taken.
     fn count(&mut self, event: &Event) {
         self.costs.take(event);
-        let Body::AnswerEnded { usage, .. } = &event.body else { return };
         let cost = self.costs.total_usd().filter(|cost| *cost > 0.0);
         self.facts.cost = cost.map(dollars).unwrap_or_default();
+        self.app.set_facts(self.facts.clone());
+        let Body::AnswerEnded { usage, .. } = &event.body else { return };
         let taken = usage.input + usage.cache_read + usage.cache_write + usage.output;
         let window = self.costs.last().and_then(|facts| facts.context);
         if let Some(window) = window.filter(|_| event.agent.is_main() && taken > 0) {
