@@ -405,3 +405,76 @@ fn push_words(out: &mut String, fold: &Fold, plan: &Plan) {
         let _ = writeln!(out, "[user:{number}]\n{text}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use haft_types::{AgentPath, Body, Event, EventId, From, Stop, TurnId, Usage};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A conversation in which the person says texts of these lengths, each answered in a word.
+    fn conversation(lengths: &[usize]) -> Fold {
+        let mut fold = Fold::new(AgentPath::default());
+        let mut id = 0;
+        let mut push = |body| {
+            id += 1;
+            let (id, agent) = (Some(EventId(id)), AgentPath::default());
+            fold.push(&Event { v: 1, id, parent: None, turn: TurnId(1), agent, at: 0, body });
+        };
+        for (number, length) in lengths.iter().enumerate() {
+            let text = format!("{number}: {}", "word ".repeat(length / 5));
+            push(Body::User { from: From::Person, parts: vec![Part::text(text)] });
+            push(Body::AnswerPart { index: 0, part: Part::text("Yes.") });
+            let [model, wire, host] = ["m", "w", "h"].map(str::to_owned);
+            let (stop, usage) = (Stop::EndTurn, Usage::default());
+            push(Body::AnswerEnded { model, wire, host, stop, usage });
+        }
+        fold
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_has_at_most_its_share(
+            lengths in prop::collection::vec(10..30_000_usize, 1..40),
+            files in 0..300_usize,
+            summary in 0..100_000_usize,
+            (window, fixed) in (8_000..200_000_u64).prop_flat_map(|w| (Just(w), 0..w / 2)),
+            scale in 0.5..4.0_f64,
+        ) {
+            let fold = conversation(&lengths);
+            let bytes = |message: &Message| serde_json::to_string(message).unwrap().len();
+            let messages: Vec<u64> = fold
+                .final_messages()
+                .iter()
+                .map(|message| scaled(tokens(bytes(message)), scale))
+                .collect();
+            let limits = ContextLimits { window: Some(window), ..ContextLimits::default() };
+            let sizes = Sizes { system: fixed / 2, tools: fixed / 2, messages: &messages, scale };
+            let Ok(plan) = plan(&fold, sizes, &limits) else { return Ok(()) };
+            let name = |n: usize| (format!("/a/folder/file{n}.rs"), "0123456789ab".to_owned());
+            let attached = Attached { files: (0..files).map(name).collect(), jobs: Vec::new() };
+            let text = replacement(&fold, &plan, Some(&"sum ".repeat(summary / 4)), &attached);
+            let stays: u64 = messages[plan.cut..].iter().sum();
+            let after = fixed + stays + scaled(tokens(text.len() + 64), scale);
+            prop_assert!(after <= limits.share(50), "{after} of {}: {plan:?}", limits.share(50));
+            // The last words of the person are never left out.
+            let last = format!("{}: ", lengths.len() - 1);
+            let is_in_view = fold.final_messages()[plan.cut..].iter().any(|message| {
+                matches!(message, Message::User { parts, .. } if shown(parts).starts_with(&last))
+            });
+            prop_assert!(is_in_view || text.contains(&last), "{plan:?}");
+            prop_assert!(fold.keep_from(plan.cut).is_some());
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_in_its_middle_at_characters() {
+        let text = "\u{e9}".repeat(1_000);
+        for most in [1, 7, 100, 1_999, 2_000] {
+            let short = cut(&text, most);
+            assert!(short.len() <= most + 40, "{most}: {}", short.len());
+        }
+        assert_eq!(cut("short", 100), "short");
+    }
+}
