@@ -128,11 +128,18 @@ pub(crate) struct Pieces {
     pub(crate) results: Vec<(String, Range<usize>)>,
 }
 
+impl Pieces {
+    /// A message in which nothing stands yet.
+    pub(crate) fn new(role: Role) -> Self {
+        let (json, optional, calls, results) = Default::default();
+        Self { role, json, mark: None, optional, calls, results }
+    }
+}
+
 impl Encoded {
     /// Makes a message of its bytes, which go into every request as they are.
     pub fn new(role: Role, json: String) -> Self {
-        let (optional, calls, results) = Default::default();
-        Self::of(Pieces { role, json, mark: None, optional, calls, results })
+        Self::of(Pieces { json, ..Pieces::new(role) })
     }
 
     pub(crate) fn of(pieces: Pieces) -> Self {

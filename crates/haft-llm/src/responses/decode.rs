@@ -25,7 +25,7 @@ const ROOM: u64 = 256;
 #[derive(Default)]
 pub(super) struct ResponsesDecoder {
     /// What is known of the items that are not done.
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenItem>,
     /// The places of items that are done.
     done: BTreeMap<u64, Kind>,
     /// The ids of items that are done.
@@ -39,7 +39,7 @@ pub(super) struct ResponsesDecoder {
 
 /// What came of an item.
 #[derive(Default)]
-struct Open {
+struct OpenItem {
     name: String,
     /// How much of each content was given out, by its index.
     given: HashMap<u32, usize>,
@@ -204,7 +204,7 @@ impl ResponsesDecoder {
     /// Another part of a summary stands a blank line apart.
     fn next_summary(&mut self, value: &Value, out: &mut Vec<Delta>) {
         let (at, index) = (place(value), index(place(value), 1));
-        let has_text = |open: &Open| open.given.get(&index).is_some_and(|given| *given > 0);
+        let has_text = |open: &OpenItem| open.given.get(&index).is_some_and(|given| *given > 0);
         if self.open.get(&at).is_some_and(has_text) {
             out.push(Delta::Thinking { index, text: "\n\n".to_owned() });
         }
@@ -260,7 +260,7 @@ impl ResponsesDecoder {
     }
 
     /// A message: what of its texts was not given out, and all else of it to be sent back.
-    fn message(&mut self, at: u64, item: &Value, open: &Open, out: &mut Vec<Delta>) -> Kind {
+    fn message(&mut self, at: u64, item: &Value, open: &OpenItem, out: &mut Vec<Delta>) -> Kind {
         let (mut rest, mut says) = (item.clone(), false);
         let contents = rest["content"].as_array_mut().into_iter().flatten();
         for (number, part) in (1_u64..).zip(contents) {
@@ -294,7 +294,7 @@ impl ResponsesDecoder {
     }
 
     /// What is shown of thinking, where it did not stream in.
-    fn reasoning(&mut self, at: u64, item: &Value, open: &Open, out: &mut Vec<Delta>) {
+    fn reasoning(&mut self, at: u64, item: &Value, open: &OpenItem, out: &mut Vec<Delta>) {
         let index = index(at, 1);
         let half = self.halves.remove(&index).and_then(|mut half| half.end());
         if let Some(half) = half {

@@ -29,14 +29,7 @@ pub(super) fn message(
     host: &str,
     blobs: &dyn Blobs,
 ) -> Encoded {
-    let mut pieces = Pieces {
-        role: Role::User,
-        json: String::new(),
-        mark: None,
-        optional: Vec::new(),
-        calls: Vec::new(),
-        results: Vec::new(),
-    };
+    let mut pieces = Pieces::new(Role::User);
     match message {
         Message::User { parts, .. } => push_user(&mut pieces.json, parts, target, blobs),
         Message::Assistant { wire, model, host: by, parts } => {
