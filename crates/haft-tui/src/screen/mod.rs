@@ -66,6 +66,8 @@ pub struct Screen {
 
 /// The narrowest terminal that is reckoned with.
 const NARROWEST: u16 = 30;
+/// The lowest terminal that is reckoned with.
+const LOWEST: usize = 8;
 const BEGIN: &str = "\u{1b}[?2026h";
 const END: &str = "\u{1b}[?2026l";
 const NO_WRAP: &str = "\u{1b}[?7l";
@@ -183,24 +185,37 @@ impl Screen {
     }
 
     fn redraw_cells(&self, rows: &[Row], out: &mut String) {
-        // Where the terminal has just become lower, the way down ends at its last row. The way back
-        // must not start there.
-        out.push_str(SAVE);
+        let differ = |(row, drawn): (&Row, &Row)| row != drawn;
+        let last = rows.iter().zip(&self.drawn).rposition(differ).unwrap_or(0);
+        // A saved position is an absolute one: it is wrong where the terminal takes another size
+        // before it is restored. A relative way back is wrong where the terminal has just become
+        // lower than the way down is long. So each is used where the other's fault is likelier.
+        let is_saved = last >= LOWEST;
+        if is_saved {
+            out.push_str(SAVE);
+        }
         out.push_str(NO_WRAP);
         let mut at = 0;
         for (index, (row, drawn)) in rows.iter().zip(&self.drawn).enumerate() {
             if row == drawn {
                 continue;
             }
-            if index > at {
+            if index > at && is_saved {
                 // Writing to a string cannot fail.
                 let _ = write!(out, "\u{1b}[{}B", index - at);
-                at = index;
+            } else {
+                // Behind the last row of a terminal, rows go up instead, as in a whole frame.
+                out.extend(std::iter::repeat_n('\n', index - at));
             }
+            at = index;
             row.over(drawn, out);
             out.push('\r');
         }
-        out.push_str(RESTORE);
+        if is_saved {
+            out.push_str(RESTORE);
+        } else {
+            up(last, out);
+        }
     }
 
     /// Draws every row down to the last one that differs. The terminal may have cut rows below the

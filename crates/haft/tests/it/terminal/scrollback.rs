@@ -4,6 +4,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haft_testkit::machine::times;
+use haft_tui::screen::{Reflow, Row, Screen, Size};
 use serde_json::{Value, json};
 
 use crate::{
@@ -100,6 +101,13 @@ impl Numbers {
 /// What the command of a step does: it prints, says that it is there, and waits.
 const STEP: &str = "for line in 1 2 3; do echo output $1.$line of it; done\n\
                     touch begun-$1; until [ -e go-$1 ]; do sleep 0.02; done\n";
+
+/// Writes the pieces of frames one after the other, each when it is asked for.
+const PIECES: &str = "stty raw -echo\n\
+    i=0; while [ $i -lt 60 ]; do printf 'marker %s\\r\\n' $i; i=$((i+1)); done\n\
+    for piece in 0 1 2; do\n\
+    until [ -e piece-$piece ]; do sleep 0.02; done; cat piece-$piece; touch written-$piece\n\
+    done\n";
 
 /// One answer for each resize: lines, and a call during which the resize falls.
 fn answers(open: &[Open]) -> Vec<Value> {
@@ -273,4 +281,44 @@ fn every_line_stands_once_in_tmux() {
         }
     }
     assert!(found.is_empty(), "{found:#?}\n{screen}");
+}
+
+/// A terminal that reads a frame in two pieces becomes lower between them: positions that it saved
+/// before are those of other rows then.
+#[test]
+fn a_size_between_two_pieces_of_a_frame_moves_nothing() {
+    let world = World::new();
+    world.file("pieces.sh", PIECES);
+    let tmux = Tmux::start(&world);
+    tmux.resize_to(100, 40);
+    tmux.line("sh pieces.sh");
+    tmux.sees("\nmarker 59\n");
+    let rows = |words: &str| -> Vec<Row> {
+        let row = |index| Row { text: format!("{words} {index}"), columns: 6 };
+        (0..6).map(row).collect()
+    };
+    let mut screen = Screen::new(Size { columns: 100, rows: 40 }, Reflow::KeepsCell);
+    let (mut first, mut redrawn, mut last) = (String::new(), String::new(), String::new());
+    screen.frame("", &rows("LIVE"), &mut first);
+    screen.frame("", &rows("live"), &mut redrawn);
+    screen.resize(Size { columns: 60, rows: 15 });
+    screen.frame("finished\n", &[], &mut last);
+    let (begin, end) = redrawn.split_at(redrawn.find("live 4").unwrap());
+    let write = |piece: usize, text: &str| {
+        world.file(&format!("text-{piece}"), text);
+        let to = world.work().join(format!("piece-{piece}"));
+        std::fs::rename(world.work().join(format!("text-{piece}")), to).unwrap();
+        let written = world.work().join(format!("written-{piece}"));
+        assert!(until(PATIENCE, || written.exists()), "{}", tmux.screen());
+    };
+    write(0, &first);
+    write(1, begin);
+    tmux.sees("live 3");
+    tmux.resize_to(60, 15);
+    write(2, &format!("{end}{last}"));
+    tmux.sees("\nfinished");
+    let screen = tmux.screen();
+    let markers = (0..60).map(|number| format!("\nmarker {number}\n"));
+    assert_eq!(wrong(&screen, markers), Vec::<String>::new(), "{screen}");
+    assert!(!screen.to_lowercase().contains("live"), "{screen}");
 }
