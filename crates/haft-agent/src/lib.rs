@@ -24,8 +24,8 @@ mod text_calls;
 
 pub use self::{
     agent::{
-        Agent, AgentConfig, AgentSender, Agents, Handle, Limits, Pinned, PromptSaid, Repin,
-        TalkHooks, WindowUse, unsent,
+        Agent, AgentConfig, AgentSender, Agents, AnswerSchema, Handle, Limits, Pinned, PromptSaid,
+        Repin, TalkHooks, WindowUse, unsent,
     },
     bus::{Bus, Clock},
     command::{

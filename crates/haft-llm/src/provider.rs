@@ -42,6 +42,13 @@ pub trait Provider: Send + Sync + 'static {
     /// Encodes the tool definitions, once, to be kept and sent with every request.
     fn encode_tools(&self, tools: &[ToolSpec]) -> String;
 
+    /// Encodes the JSON Schema that answers have to fit, once, to be kept and sent with every
+    /// request. None where the provider cannot be told of one.
+    fn encode_format(&self, schema: &Value) -> Option<String> {
+        let _ = schema;
+        None
+    }
+
     /// Asks for an answer. Nothing happens until the stream is polled.
     ///
     /// The stream ends after [`Delta::End`] or after its first error; a cancelled `stop` ends it
@@ -128,6 +135,10 @@ impl Provider for HttpProvider {
 
     fn encode_tools(&self, tools: &[ToolSpec]) -> String {
         self.wire.tools(tools)
+    }
+
+    fn encode_format(&self, schema: &Value) -> Option<String> {
+        self.wire.format(schema)
     }
 
     fn stream(&self, request: Request, stop: CancellationToken) -> Answer {

@@ -13,6 +13,7 @@ use std::{
 
 use futures::stream::{self, StreamExt as _};
 use haft_types::{Message, ToolSpec};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -191,6 +192,10 @@ impl Provider for Retry {
 
     fn encode_tools(&self, tools: &[ToolSpec]) -> String {
         self.inner.encode_tools(tools)
+    }
+
+    fn encode_format(&self, schema: &Value) -> Option<String> {
+        self.inner.encode_format(schema)
     }
 
     fn stream(&self, request: Request, stop: CancellationToken) -> Answer {

@@ -8,6 +8,7 @@ use std::{io, ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use haft_types::{Blob, Message, ToolSpec};
+use serde_json::Value;
 
 use crate::{Decoder, Effort, Habits};
 
@@ -36,6 +37,13 @@ pub trait Wire: Send + Sync + 'static {
 
     /// Encodes the tool definitions, to be kept: a JSON array.
     fn tools(&self, tools: &[ToolSpec]) -> String;
+
+    /// Encodes the JSON Schema that answers have to fit, to be kept: a JSON object. None where the
+    /// wire has no field for it.
+    fn format(&self, schema: &Value) -> Option<String> {
+        let _ = schema;
+        None
+    }
 
     /// Joins kept pieces to the body of a request.
     fn request(&self, request: &Request) -> String;
@@ -90,6 +98,8 @@ pub struct Request {
     pub system: Arc<[String]>,
     /// The tool definitions as [`Wire::tools`] encoded them; empty for none.
     pub tools: Arc<str>,
+    /// What answers have to fit, as [`Wire::format`] encoded it; empty for anything.
+    pub format: Arc<str>,
     /// The conversation.
     pub messages: Vec<Encoded>,
     /// True to ask for the answer as one piece in place of a stream.

@@ -14,6 +14,7 @@ mod notebook_edit;
 mod read;
 mod search;
 mod shell;
+mod structured_output;
 mod units;
 mod write;
 
@@ -33,6 +34,7 @@ pub use crate::{
     notebook_edit::NotebookEdit,
     read::Read,
     shell::{Bash, sessions::Shells},
+    structured_output::StructuredOutput,
     write::Write,
 };
 

@@ -220,6 +220,9 @@ pub enum Body {
         system: Vec<String>,
         /// The tool definitions, as the wire sends them: JSON text.
         tools: String,
+        /// What answers have to fit, as the wire sends it: JSON text; empty for anything.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        format: String,
     },
     /// A message was sent to the model.
     User {

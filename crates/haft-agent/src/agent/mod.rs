@@ -5,6 +5,7 @@
 //! Work that does not report in time is aborted, so the machine always comes to rest. The model is
 //! asked only once the log holds the whole request.
 
+mod answer_schema;
 mod compaction;
 mod handle;
 mod money;
@@ -31,6 +32,7 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
+    answer_schema::AnswerSchema,
     compaction::WindowUse,
     handle::{AgentSender, Agents, Handle},
     queue::unsent,
@@ -62,14 +64,16 @@ pub struct Pinned {
     pub system: Vec<String>,
     /// The tool definitions as the wire sends them.
     pub tools: String,
+    /// What answers have to fit, as the wire sends it; empty for anything.
+    pub format: String,
 }
 
 impl Pinned {
     /// The offset of the first byte, from 0, in which requests with these prefixes differ. None
     /// where all bytes are the same.
     ///
-    /// Bytes are counted over the tools, then the parts of the system prompt. Prefix caches use the
-    /// same order.
+    /// Bytes are counted over what answers have to fit, the tools, then the parts of the system
+    /// prompt. Prefix caches use the same order.
     pub fn differs_at(&self, other: &Self) -> Option<u64> {
         let (mut ours, mut theirs) = (self.bytes(), other.bytes());
         let mut at = 0;
@@ -82,8 +86,14 @@ impl Pinned {
         }
     }
 
+    /// Reports whether everything but the system prompt is the same.
+    pub fn is_but_system(&self, other: &Self) -> bool {
+        self.tools == other.tools && self.format == other.format
+    }
+
     fn bytes(&self) -> impl Iterator<Item = u8> {
-        self.tools.bytes().chain(self.system.iter().flat_map(|part| part.bytes()))
+        let first = self.format.bytes().chain(self.tools.bytes());
+        first.chain(self.system.iter().flat_map(|part| part.bytes()))
     }
 }
 
@@ -132,6 +142,8 @@ pub struct AgentConfig {
     pub concurrency: usize,
     /// Hooks that see prompts and the ends of turns; none where there are none.
     pub hooks: Option<Arc<dyn TalkHooks>>,
+    /// What the last answer of each turn has to fit; none for anything.
+    pub schema: Option<Arc<AnswerSchema>>,
 }
 
 /// An answer that streams in.
@@ -152,6 +164,7 @@ pub struct Agent {
     revision: u64,
     tools: Arc<str>,
     system: Arc<[String]>,
+    format: Arc<str>,
     turn: TurnId,
     stop: CancellationToken,
     /// Cancelled when stopped calls of this turn took too long to come back.
@@ -174,6 +187,8 @@ pub struct Agent {
     waiting: Option<Waiting>,
     /// How often hooks let this turn go on.
     continued: u32,
+    /// How often this turn's answer did not fit its schema.
+    misfits: u32,
     /// True once a budget of this turn is used up.
     limited: bool,
     stopping_since: Option<Instant>,
@@ -206,6 +221,7 @@ impl Agent {
             revision: 0,
             tools: setup.pinned.tools.as_str().into(),
             system: setup.pinned.system.clone().into(),
+            format: setup.pinned.format.as_str().into(),
             turn,
             stop: CancellationToken::new(),
             abandon: CancellationToken::new(),
@@ -220,6 +236,7 @@ impl Agent {
             shown_queue: Vec::new(),
             waiting: None,
             continued: 0,
+            misfits: 0,
             limited: false,
             stopping_since: None,
             steps: 0,
@@ -341,6 +358,7 @@ impl Agent {
                 (self.steps, self.usage, self.spent) = (0, Usage::default(), 0.0);
                 self.forget_refusal();
                 (self.continued, self.limited) = (0, false);
+                self.forget_final_answer();
                 // What cannot be kept now is told with the request, or stops that.
                 drop(self.report_jobs());
             }
@@ -428,6 +446,7 @@ impl Agent {
             max_tokens,
             system: self.system.clone(),
             tools: self.tools.clone(),
+            format: self.format.clone(),
             messages: self.encoded.clone(),
             ..Request::default()
         };
@@ -463,9 +482,9 @@ impl Agent {
         if let Some(cause) = self.setup.cause {
             let AgentConfig { pinned, before, .. } = &self.setup;
             let at_byte = before.as_ref().and_then(|before| before.differs_at(pinned));
-            let Pinned { system, tools } = pinned.clone();
+            let Pinned { system, tools, format } = pinned.clone();
             self.emit(Body::Break { cause, at_byte })?;
-            self.emit(Body::Pinned { system, tools })?;
+            self.emit(Body::Pinned { system, tools, format })?;
             self.setup.cause = None;
         }
         self.report_jobs()
@@ -566,6 +585,7 @@ impl Agent {
         if calls.is_empty() && matches!(stop, Stop::EndTurn | Stop::Length) {
             self.look_for_calls_in_text().await;
         }
+        self.check_answer(stop, &calls).await;
         // Told first: the end of an answer may lead straight to the next request.
         if let Some(most) = self.setup.limits.output_tokens.filter(|m| self.usage.output >= *m) {
             let reason = format!("the limit of {most} output tokens in a turn");

@@ -69,6 +69,7 @@ impl Agent {
         self.setup.cause =
             Some(self.setup.cause.filter(|first| *first == BreakCause::First).unwrap_or(cause));
         self.tools = self.setup.pinned.tools.as_str().into();
+        self.format = self.setup.pinned.format.as_str().into();
         self.system = self.setup.pinned.system.clone().into();
         (self.setup.provider, self.setup.target) = (repin.provider, repin.target);
         (self.setup.effort, self.setup.context) = (repin.effort, repin.context);

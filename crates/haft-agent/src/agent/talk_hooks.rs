@@ -182,7 +182,7 @@ impl Agent {
     }
 
     /// The text of the last answer.
-    fn last_words(&self) -> String {
+    pub(super) fn last_words(&self) -> String {
         let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
         match fold.final_messages().last() {
             Some(Message::Assistant { parts, .. }) => text_of(parts),

@@ -19,6 +19,7 @@ fn repin(world: &World, model: &Arc<Scripted>, name: &str, tools: &str) -> Repin
         pinned: Pinned {
             system: vec!["who you are".into(), "where you are".into()],
             tools: tools.into(),
+            format: String::new(),
         },
         context: ContextLimits::default(),
         prices: None,

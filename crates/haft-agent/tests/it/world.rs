@@ -276,6 +276,7 @@ impl World {
             pinned: Pinned {
                 system: vec!["who you are".into(), "where you are".into()],
                 tools: model.encode_tools(&specs),
+                format: String::new(),
             },
             cause: Some(BreakCause::First),
             before: None,
@@ -285,6 +286,7 @@ impl World {
             output: None,
             concurrency: 10,
             hooks: None,
+            schema: None,
         }
     }
 

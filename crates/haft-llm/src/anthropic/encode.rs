@@ -2,9 +2,9 @@
 
 use haft_types::{Blob, CallResult, Message, Part, ToolSpec, ToolUse};
 
-use super::{NAME, limits};
+use super::{NAME, format, limits};
 use crate::{
-    Blobs, Encoded, Request, Role, Target,
+    Blobs, Effort, Encoded, Request, Role, Target,
     history::{Item, repaired},
     json::{push_field, push_string},
     shared::{self, NO_OUTPUT, NO_RESULT, NOTHING, push_text},
@@ -255,7 +255,8 @@ pub(super) fn request(request: &Request) -> String {
     out.push_str(",\"max_tokens\":");
     out.push_str(&max.to_string());
     out.push_str(if request.whole { ",\"stream\":false" } else { ",\"stream\":true" });
-    limits::push_thinking(&mut out, &request.model, request.effort, max);
+    let effort = limits::push_thinking(&mut out, &request.model, request.effort, max);
+    push_config(&mut out, effort, request);
     if let Some(tools) = request.tools.strip_suffix("}]") {
         out.push_str(",\"tools\":");
         out.push_str(tools);
@@ -270,6 +271,25 @@ pub(super) fn request(request: &Request) -> String {
     });
     out.push_str("]}");
     out
+}
+
+/// Appends what stands in `output_config`, if anything does.
+fn push_config(out: &mut String, effort: Option<Effort>, request: &Request) {
+    let is_refused = |field: &&&str| request.without.iter().any(|without| without == **field);
+    let is_formatted =
+        !request.format.is_empty() && format::OPTIONAL.iter().find(is_refused).is_none();
+    if effort.is_none() && !is_formatted {
+        return;
+    }
+    out.push_str(",\"output_config\":{");
+    if let Some(effort) = effort {
+        push_field(out, "effort", effort.name());
+    }
+    if is_formatted {
+        out.push_str(if effort.is_some() { ",\"format\":" } else { "\"format\":" });
+        out.push_str(&request.format);
+    }
+    out.push('}');
 }
 
 fn push_system(out: &mut String, system: &[String]) {

@@ -2,7 +2,7 @@
 //!
 //! An unknown name is taken for a newer model than this code.
 
-use crate::{Effort, json};
+use crate::Effort;
 
 /// How a model is told to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,17 +47,21 @@ pub(super) fn default_max_tokens(model: &str) -> u32 {
     }
 }
 
-/// Appends the fields that set how hard the model thinks, each with a leading comma.
-pub(super) fn push_thinking(out: &mut String, model: &str, effort: Option<Effort>, max: u32) {
-    let Some(effort) = effort else { return };
+/// Appends the fields that set how hard the model thinks, each with a leading comma. Returns the
+/// effort that stands in `output_config`, if one does.
+pub(super) fn push_thinking(
+    out: &mut String,
+    model: &str,
+    effort: Option<Effort>,
+    max: u32,
+) -> Option<Effort> {
+    let effort = effort?;
     match (thinking(model), effort) {
         (Thinking::Never, _) => {}
         (_, Effort::None) => out.push_str(",\"thinking\":{\"type\":\"disabled\"}"),
         (Thinking::Adaptive, _) => {
             out.push_str(",\"thinking\":{\"type\":\"adaptive\",\"display\":\"summarized\"}");
-            out.push_str(",\"output_config\":{");
-            json::push_field(out, "effort", effort.name());
-            out.push('}');
+            return Some(effort);
         }
         (Thinking::Budget, _) => {
             let wanted = match effort {
@@ -75,6 +79,7 @@ pub(super) fn push_thinking(out: &mut String, model: &str, effort: Option<Effort
             }
         }
     }
+    None
 }
 
 #[cfg(test)]
@@ -101,15 +106,15 @@ mod tests {
     fn effort_becomes_what_the_model_understands() {
         let fields = |model: &str, effort: Option<Effort>, max: u32| {
             let mut out = String::new();
-            push_thinking(&mut out, model, effort, max);
-            out
+            let effort = push_thinking(&mut out, model, effort, max);
+            out + effort.map_or("", Effort::name)
         };
         assert_eq!(fields("claude-opus-4-6", None, 9), "");
         assert_eq!(fields("claude-3-5-haiku-latest", Some(Effort::High), 8_192), "");
         assert!(fields("claude-sonnet-4-5", Some(Effort::Max), 32_000).contains(":30000}"));
         assert!(fields("claude-sonnet-4-5", Some(Effort::High), 4_096).contains(":3072}"));
         assert_eq!(fields("claude-sonnet-4-5", Some(Effort::High), 1_500), "");
-        assert!(fields("claude-opus-4-6", Some(Effort::Low), 9).contains("\"effort\":\"low\""));
+        assert!(fields("claude-opus-4-6", Some(Effort::Low), 9).ends_with("}low"));
         assert!(fields("claude-opus-4-6", Some(Effort::None), 9).contains("disabled"));
     }
 }

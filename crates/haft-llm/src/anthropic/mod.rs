@@ -6,11 +6,13 @@
 
 mod decode;
 mod encode;
+mod format;
 mod limits;
 
 use std::sync::Arc;
 
 use haft_types::{Message, ToolSpec};
+use serde_json::Value;
 
 use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire, WireKind, shared};
 
@@ -60,8 +62,16 @@ impl Wire for AnthropicMessages {
         encode::tools(tools)
     }
 
+    fn format(&self, schema: &Value) -> Option<String> {
+        Some(format::of(schema))
+    }
+
     fn request(&self, request: &Request) -> String {
         encode::request(request)
+    }
+
+    fn optional(&self) -> &'static [&'static str] {
+        format::OPTIONAL
     }
 
     fn decoder(&self, habits: Habits) -> Box<dyn Decoder> {

@@ -20,7 +20,7 @@ const LEAST_TOKENS: u32 = 16;
 const LONGEST_ID: usize = 64;
 
 /// Fields of a request that a server may refuse, and that it is asked without then.
-pub(super) const OPTIONAL: &[&str] = &["include", "reasoning", "prompt_cache_key"];
+pub(super) const OPTIONAL: &[&str] = &["include", "reasoning", "prompt_cache_key", "text.format"];
 
 /// Encodes one message.
 pub(super) fn message(
@@ -299,6 +299,11 @@ pub(super) fn request(request: &Request, newest_fields: bool) -> String {
         out.push_str(",\"reasoning\":{");
         push_field(&mut out, "effort", name);
         out.push_str(",\"summary\":\"auto\"}");
+    }
+    if !request.format.is_empty() && takes("text.format") {
+        out.push_str(",\"text\":{\"format\":");
+        out.push_str(&request.format);
+        out.push('}');
     }
     let system: Vec<&str> =
         request.system.iter().map(String::as_str).filter(|part| !part.trim().is_empty()).collect();

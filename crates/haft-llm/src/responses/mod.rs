@@ -8,11 +8,13 @@
 
 mod decode;
 mod encode;
+mod format;
 
 use std::sync::Arc;
 
 pub(crate) use self::encode::reasons;
 use haft_types::{Message, ToolSpec};
+use serde_json::Value;
 
 use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire, WireKind, shared};
 
@@ -76,6 +78,10 @@ impl Wire for OpenAiResponses {
 
     fn tools(&self, tools: &[ToolSpec]) -> String {
         encode::tools(tools)
+    }
+
+    fn format(&self, schema: &Value) -> Option<String> {
+        Some(format::of(schema))
     }
 
     fn request(&self, request: &Request) -> String {

@@ -44,8 +44,11 @@ fn two_thousand_sessions_are_listed_without_a_blob() {
 fn heads_are_found_behind_pinned_text_and_only_there() {
     let (_home, store) = store();
     let mut log = store.create();
-    let pinned =
-        haft_types::Body::Pinned { system: vec!["s".repeat(4000); 3], tools: "t".repeat(10_000) };
+    let pinned = haft_types::Body::Pinned {
+        system: vec!["s".repeat(4000); 3],
+        tools: "t".repeat(10_000),
+        format: String::new(),
+    };
     let many = haft_types::Body::User {
         from: From::Person,
         parts: vec![

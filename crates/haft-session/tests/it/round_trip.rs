@@ -131,7 +131,7 @@ fn large_bodies() -> Vec<Body> {
     };
     vec![
         session("/w"),
-        Body::Pinned { system: vec![big.clone()], tools: big.clone() },
+        Body::Pinned { system: vec![big.clone()], tools: big.clone(), format: big.clone() },
         user(&big),
         text(1, &big),
         call("c1"),

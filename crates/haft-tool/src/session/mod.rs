@@ -2,6 +2,7 @@
 //! front ends give them.
 
 pub(crate) mod events;
+pub(crate) mod final_answer;
 pub(crate) mod network;
 pub(crate) mod questions;
 pub(crate) mod redact;

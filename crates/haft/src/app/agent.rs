@@ -8,7 +8,7 @@ use std::{
 };
 
 use haft_agent::{
-    Agent, AgentConfig, Context, ContextLimits, Handle, Input, Limits, Moves, Pinned,
+    Agent, AgentConfig, AnswerSchema, Context, ContextLimits, Handle, Input, Limits, Moves, Pinned,
     QueuedMessage, Repin, Section, Surroundings, TalkHooks, context_files, same_but_date, system,
 };
 use haft_config::Layer;
@@ -16,9 +16,11 @@ use haft_host::{Host as _, Local};
 use haft_llm::{Effort, ModelRef};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Filter};
+use haft_tools::StructuredOutput;
 use haft_types::{
     AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, Prices, ToolSpec,
 };
+use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
@@ -51,7 +53,13 @@ pub async fn open(
     }
     let env = base.env(base.loaded.settings.model.name.as_deref(), interactive)?;
     // A missing model, key or script is told before a session begins.
-    model(&base.loaded.settings, &base.environment, 0, interactive)?;
+    let answers = model(&base.loaded.settings, &base.environment, 0, interactive)?;
+    if let Some(schema) = &start.schema
+        && answers.provider.encode_format(schema).is_none()
+    {
+        let wrong = |error| Failure::Usage(format!("--schema: {error}"));
+        base.answer_tool = Some(Arc::new(StructuredOutput::new(schema).map_err(wrong)?));
+    }
     let is_named = base.loaded.origin("model.name") == Layer::CommandLine;
     if interactive && is_named && !start.model_once {
         note_model(&base, base.loaded.settings.model.name.as_deref().unwrap_or_default());
@@ -121,6 +129,8 @@ pub struct AgentBuilder {
     pub fold: Fold,
     /// Budgets of each turn.
     pub limits: Limits,
+    /// What the last answer of each turn has to fit; none for anything.
+    pub schema: Option<Value>,
     /// Whether somebody waits for it. Then its requests are retried until they are cancelled, if
     /// the settings allow retries.
     pub waits: bool,
@@ -149,6 +159,7 @@ impl AgentBuilder {
                 output_tokens: run.max_tokens,
                 cost: run.max_cost,
             },
+            schema: None,
             waits: false,
         }
     }
@@ -235,10 +246,11 @@ impl AgentBuilder {
         let context = context?;
         let git = git::describe(&core.base, changed).await;
         let around = Surroundings { git, ..surroundings(&core.base) };
+        let schema = self.answer_schema(&model)?;
         let fresh = self.pinned(&dispatcher, &model, &context, &around);
         let (pinned, cause) = match before.clone() {
             // Nothing but the date, or what git says, is new: what was pinned stays.
-            Some(old) if old.tools == fresh.tools && same_but_date(&old.system, &fresh.system) => {
+            Some(old) if old.is_but_system(&fresh) && same_but_date(&old.system, &fresh.system) => {
                 (old, None)
             }
             Some(_) => (fresh, Some(BreakCause::Resume)),
@@ -267,6 +279,7 @@ impl AgentBuilder {
             output,
             concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
             hooks: core.hooks.clone().filter(|_| is_main).map(|hooks| hooks as Arc<dyn TalkHooks>),
+            schema,
         })
     }
 
@@ -310,7 +323,21 @@ impl AgentBuilder {
         Pinned {
             system: prompt.parts.iter().map(|part| secrets.hide(part).into_owned()).collect(),
             tools: model.provider.encode_tools(&specs),
+            format: self.format(model).unwrap_or_default(),
         }
+    }
+
+    /// What requests say of the answer's schema; none where the provider cannot be told of it.
+    fn format(&self, model: &Model) -> Option<String> {
+        model.provider.encode_format(self.schema.as_ref()?)
+    }
+
+    fn answer_schema(&self, model: &Model) -> Result<Option<Arc<AnswerSchema>>, Failure> {
+        let Some(schema) = &self.schema else { return Ok(None) };
+        let tool = self.format(model).is_none().then(|| StructuredOutput::NAME.to_owned());
+        let schema = AnswerSchema::new(schema, tool);
+        let wrong = |error| Failure::Usage(format!("--schema: {error}"));
+        Ok(Some(Arc::new(schema.map_err(wrong)?)))
     }
 }
 
@@ -327,6 +354,7 @@ pub fn main_agent(core: &Arc<Core>, start: &Start) -> AgentBuilder {
     builder.limits.steps = start.max_turns.or(builder.limits.steps);
     builder.limits.output_tokens = start.max_tokens.or(builder.limits.output_tokens);
     builder.limits.cost = start.max_cost.or(builder.limits.cost);
+    builder.schema.clone_from(&start.schema);
     builder.waits = start.print.is_none();
     builder
 }

@@ -14,6 +14,7 @@ use haft_host::{Host, Local};
 use haft_policy::{Anchors, Mode, Policy};
 use haft_session::{SessionError, SessionId, Store};
 use haft_text::secrets::{Names, Secrets};
+use haft_tool::AnyTool;
 use haft_types::{Env, Hash, Place};
 
 use super::{
@@ -81,6 +82,8 @@ pub struct Base {
     pub called: Option<String>,
     /// Why the model answers, where nothing names it.
     pub model_because: Option<String>,
+    /// The tool that takes the final answer, where the provider cannot be told of its schema.
+    pub answer_tool: Option<Arc<dyn AnyTool>>,
     /// Problems that stop nothing.
     pub problems: Problems,
 }
@@ -172,6 +175,7 @@ impl Base {
             every_tool: false,
             called: None,
             model_because: None,
+            answer_tool: None,
             problems: problems.clone(),
         })
     }

@@ -18,8 +18,8 @@ use haft_policy::{Grants, Mode};
 use haft_session::{Fold, LineFault, Log, SessionId, Store};
 use haft_text::secrets::Secrets;
 use haft_tool::{
-    AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, Hook, JobLimits, Jobs, Journal,
-    Limits, Peers, Permissions, Phase, PreImages, Registry, SaveRule, Services, Session,
+    AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
+    Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SaveRule, Services, Session,
     Settings as Stages, standard,
 };
 use haft_tools::Shells;
@@ -283,6 +283,11 @@ impl Core {
         self.dispatcher.session.map.get()
     }
 
+    /// The final answer of the last turn, where it has to fit a schema and does.
+    pub fn final_answer(&self) -> Option<Value> {
+        self.dispatcher.session.map.get::<FinalAnswer>().get()
+    }
+
     /// The named shells of the session.
     pub fn shells(&self) -> Arc<Shells> {
         self.dispatcher.session.map.get()
@@ -409,8 +414,9 @@ impl Past {
             // Other agents have requests of their own.
             match &event.body {
                 _ if !event.agent.is_main() => {}
-                Body::Pinned { system, tools } => {
-                    past.pinned = Some(Pinned { system: system.clone(), tools: tools.clone() });
+                Body::Pinned { system, tools, format } => {
+                    let (system, tools) = (system.clone(), tools.clone());
+                    past.pinned = Some(Pinned { system, tools, format: format.clone() });
                 }
                 Body::AnswerEnded { .. } | Body::AnswerFailed { retried: false, .. } => {
                     past.answered += 1;

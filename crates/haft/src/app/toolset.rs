@@ -9,6 +9,7 @@ use std::{
 };
 
 use haft_tool::{AnyTool, Registry, ToolSet};
+use haft_tools::StructuredOutput;
 use haft_types::{Env, HostPath, ToolSpec};
 
 use super::{
@@ -38,7 +39,9 @@ impl Base {
         more: &[Arc<dyn AnyTool>],
     ) -> Result<Registry, Failure> {
         let registry = self.with_executables(common, env, self.builtin(common)).await;
-        let registry = registry.source(more.to_vec());
+        let answer: Vec<Arc<dyn AnyTool>> = self.answer_tool.iter().cloned().collect();
+        let takes_answer = !answer.is_empty();
+        let registry = registry.source(answer).source(more.to_vec());
         if !self.loaded.rules.is_empty() {
             let all = registry.assemble(&Env { shell: true, ..env.clone() });
             idle(&self.loaded, &all, &self.problems);
@@ -61,6 +64,10 @@ impl Base {
             names.iter().any(|name| own_name(name) == spec.name)
         };
         let registry = registry.filter(move |spec, _| {
+            // Whoever asks for such an answer has asked for its tool.
+            if takes_answer && spec.name == StructuredOutput::NAME {
+                return Some(spec);
+            }
             let there = LoadFacts { every, on: &on, root: &root }.has(&spec);
             let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));
             (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)

@@ -5,11 +5,13 @@ pub(crate) mod arguments;
 pub(crate) mod exit;
 pub(crate) mod stdin;
 
-use std::{path::PathBuf, time::Duration};
+use std::{io::Read as _, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft_agent::UndoRequest;
+use haft_tool::validate::Validator;
 use haft_types::{Effort, Mode};
+use serde_json::Value;
 
 pub(crate) use self::arguments::nearest;
 
@@ -93,6 +95,15 @@ pub struct Start {
     /// With -p: end with code 3 where a call was denied
     #[arg(long, requires = "print")]
     pub fail_on_denied: bool,
+    /// With -p: the answer is JSON that fits this JSON Schema, given as a file or as JSON
+    #[arg(
+        long,
+        value_name = "FILE|JSON",
+        value_parser = schema,
+        requires = "print",
+        aliases = ["json-schema", "output-schema"]
+    )]
+    pub schema: Option<Value>,
     /// Say this to the model behind the system prompt
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     pub append_system_prompt: Option<String>,
@@ -132,6 +143,44 @@ fn said(text: &str) -> Result<String, String> {
 fn from_one(text: &str) -> Result<u64, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "wanted is a whole number from 1 on; leave it out for no limit".into())
+}
+
+/// Most bytes of the schema of an answer.
+const SCHEMA_BYTES: u64 = 1 << 20;
+
+/// The JSON Schema of an answer: JSON, or a file with it.
+fn schema(text: &str) -> Result<Value, String> {
+    let written = text.trim_start();
+    let (json, place) = if written.starts_with('{') {
+        (text.to_owned(), "it".to_owned())
+    } else {
+        (schema_file(text)?, format!("{text:?}"))
+    };
+    let value: Value = serde_json::from_str(&json).map_err(|error| {
+        format!("{place} is no JSON: {error}; wanted is a JSON Schema, or a file with one")
+    })?;
+    if !value.is_object() {
+        return Err(format!(
+            "{place} is no JSON Schema: wanted is an object such as {{\"type\": \"object\"}}"
+        ));
+    }
+    let wrong = |error| format!("{place} is no JSON Schema that haft can check: {error}");
+    Validator::new(&value).map_err(wrong)?;
+    Ok(value)
+}
+
+fn schema_file(path: &str) -> Result<String, String> {
+    let no_file = |error| {
+        format!("{path:?} cannot be read: {error}; give a file, or the schema itself as JSON")
+    };
+    let mut text = String::new();
+    // A pipe as `<(COMMAND)` gives it has no size to look at.
+    let file = std::fs::File::open(path).map_err(no_file)?;
+    let read = file.take(SCHEMA_BYTES + 1).read_to_string(&mut text).map_err(no_file)?;
+    if read as u64 > SCHEMA_BYTES {
+        return Err(format!("{path:?} is too long: a schema has at most {SCHEMA_BYTES} bytes"));
+    }
+    Ok(text)
 }
 
 /// An amount of dollars; a `+` before it says that it is more than was spent before, which each turn's

@@ -488,7 +488,7 @@ mod tests {
         // What a session keeps for itself is no line.
         for body in [
             Body::State { key: "k".into(), value: json!(1) },
-            Body::Pinned { system: Vec::new(), tools: "[]".into() },
+            Body::Pinned { system: Vec::new(), tools: "[]".into(), format: String::new() },
             Body::Masked { calls: Vec::new() },
         ] {
             assert!(lines.take(&event(&child, body), true).unwrap().is_empty());

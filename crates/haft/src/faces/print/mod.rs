@@ -66,6 +66,10 @@ struct RunResult {
     /// The model that answered last.
     model: Option<String>,
     end: Option<TurnEnd>,
+    /// What answers have to fit; none where that is nothing.
+    has_schema: bool,
+    /// The answer that fits; none before there is one.
+    structured: Option<Value>,
     /// What went wrong although the turn came to its end, as it was told.
     trouble: Option<String>,
     outage: Outage,
@@ -161,6 +165,8 @@ async fn run_once(
         _ = stop.received() => {}
     }
     let stopped = faces::close(&core).await;
+    result.has_schema = start.schema.is_some();
+    result.structured = core.final_answer();
     told.result = out.is_full() || out.is_over();
     followed?;
     let took = now().saturating_sub(start_time);
@@ -250,6 +256,8 @@ struct Last<'a> {
     usage: Usage,
     /// Dollars; none where the price of a model is not known.
     cost_usd: Option<f64>,
+    /// The answer that fits the schema of `--schema`; none where none fits or none is wanted.
+    structured_output: Option<&'a Value>,
     took_ms: u64,
 }
 
@@ -561,6 +569,10 @@ fn last(
         _ => None,
     };
     if output == Output::Text {
+        if result.has_schema {
+            let line = |value: &Value| format!("{value}\n");
+            return Ok(result.structured.as_ref().map(line).into_iter().collect());
+        }
         let text = result.text.trim_end();
         return Ok((!text.is_empty()).then(|| format!("{text}\n")).into_iter().collect());
     }
@@ -579,6 +591,7 @@ fn last(
         jobs: jobs_of(core),
         usage: result.usage,
         cost_usd: result.costs.as_ref().and_then(Costs::total_usd),
+        structured_output: result.structured.as_ref(),
         took_ms: took,
     };
     Ok(vec![last.line()?])

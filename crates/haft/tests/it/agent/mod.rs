@@ -15,5 +15,6 @@ pub(crate) mod output_schema;
 pub(crate) mod print;
 pub(crate) mod provider;
 pub(crate) mod resume;
+pub(crate) mod schema;
 pub(crate) mod shared_state;
 pub(crate) mod streams;

@@ -148,7 +148,7 @@ fn a_break_tells_the_first_byte_that_differs() {
     let pinned: Vec<String> = events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Pinned { system, tools } => Some(format!("{tools}{}", system.concat())),
+            Body::Pinned { system, tools, .. } => Some(format!("{tools}{}", system.concat())),
             _ => None,
         })
         .collect();
