@@ -168,7 +168,7 @@ async fn accept(listener: TcpListener, state: Shared) {
 async fn serve(mut stream: TcpStream, state: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = Vec::new();
-    while let Some(request) = read_request(&mut stream, &mut buffer).await? {
+    while let Some((request, is_old)) = read_request(&mut stream, &mut buffer).await? {
         let response = {
             let mut state = lock(state);
             let number = state.requests.len();
@@ -176,17 +176,18 @@ async fn serve(mut stream: TcpStream, state: &Shared) -> io::Result<()> {
             state.requests.push(request);
             response
         };
-        if !send(&mut stream, &response).await? {
+        if !send(&mut stream, &response, is_old).await? {
             break;
         }
     }
     Ok(())
 }
 
+/// Reads a request; also whether it is of version 1.0, which knows no chunks.
 async fn read_request(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,
-) -> io::Result<Option<HttpRequest>> {
+) -> io::Result<Option<(HttpRequest, bool)>> {
     let mut searched = 0;
     let head_end = loop {
         if let Some(at) = buffer[searched..].windows(4).position(|four| four == b"\r\n\r\n") {
@@ -201,6 +202,7 @@ async fn read_request(
     let mut lines = head.lines();
     let mut first = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
     let (method, target) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
+    let is_old = first.next().is_some_and(|version| version == "HTTP/1.0");
     let headers: Vec<(String, String)> = lines
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
@@ -220,13 +222,16 @@ async fn read_request(
     }
     let body = Bytes::copy_from_slice(&buffer[head_end..head_end + length]);
     buffer.drain(..head_end + length);
-    Ok(Some(HttpRequest { method, target, headers, body, at: Instant::now() }))
+    Ok(Some((HttpRequest { method, target, headers, body, at: Instant::now() }, is_old)))
 }
 
 /// Sends an answer; false when the connection is over.
-async fn send(stream: &mut TcpStream, response: &HttpResponse) -> io::Result<bool> {
-    let mut head =
-        format!("HTTP/1.1 {} Scripted\r\ntransfer-encoding: chunked\r\n", response.status);
+async fn send(stream: &mut TcpStream, response: &HttpResponse, is_old: bool) -> io::Result<bool> {
+    let send_chunk = async |stream: &mut TcpStream, bytes: &[u8]| {
+        if is_old { stream.write_all(bytes).await } else { send_chunk(stream, bytes).await }
+    };
+    let mut head = format!("HTTP/1.1 {} Scripted\r\n", response.status);
+    head.push_str(if is_old { "connection: close\r\n" } else { "transfer-encoding: chunked\r\n" });
     for (name, value) in &response.headers {
         head.extend([name, ": ", value, "\r\n"]);
     }
@@ -249,6 +254,9 @@ async fn send(stream: &mut TcpStream, response: &HttpResponse) -> io::Result<boo
                 return Ok(false);
             }
         }
+    }
+    if is_old {
+        return Ok(false);
     }
     stream.write_all(b"0\r\n\r\n").await?;
     Ok(true)

@@ -8,8 +8,8 @@ use std::{
 };
 
 use haft_agent::{
-    Agent, AgentConfig, AnswerSchema, Context, ContextLimits, Handle, Input, Limits, Moves, Pinned,
-    QueuedMessage, Repin, Section, Surroundings, TalkHooks, context_files, same_but_date, system,
+    Agent, AgentConfig, AnswerSchema, Context, Handle, Input, Limits, Moves, Pinned, QueuedMessage,
+    Repin, Section, Surroundings, TalkHooks, context_files, same_but_date, system,
 };
 use haft_config::Layer;
 use haft_host::{Host as _, Local};
@@ -190,7 +190,8 @@ impl AgentBuilder {
         let pinned = self.pinned(&dispatcher, &model, &context, &around);
         let Model { provider, target, effort } = model;
         let effort = self.effort.or(effort);
-        let limits = self.limits_of(&self.named()?);
+        let (limits, guessed) = window::limits(&self.named()?, &self.core.base).await;
+        self.tell_guess(guessed.filter(|_| cause == BreakCause::Model));
         let cause = Some(cause);
         let (prices, output) = self.prices()?;
         let context = limits;
@@ -218,8 +219,11 @@ impl AgentBuilder {
         Ok((prices, output))
     }
 
-    fn limits_of(&self, model: &ModelRef) -> ContextLimits {
-        window::limits(model, &self.core.base.loaded.settings)
+    /// Says once for a model that its window is a guess.
+    fn tell_guess(&self, guessed: Option<String>) {
+        if let Some(text) = guessed.filter(|_| self.path.is_main()) {
+            notice(&self.core, Level::Info, text);
+        }
     }
 
     /// The model of the agent, `answered` answers into a script.
@@ -257,11 +261,13 @@ impl AgentBuilder {
             None => (fresh, Some(BreakCause::First)),
         };
         let (prices, output) = self.prices()?;
+        let (limits, guessed) = window::limits(&self.named()?, &core.base).await;
         // Nothing stands in the way of a request any more: from here on the session is kept.
         core.bus.keep()?;
         for text in context.left_out.into_iter().filter(|_| is_main && cause.is_some()) {
             notice(core, Level::Warning, text);
         }
+        self.tell_guess(guessed.filter(|_| cause.is_some()));
         Ok(AgentConfig {
             dispatcher,
             provider: model.provider,
@@ -274,7 +280,7 @@ impl AgentBuilder {
             cause,
             before,
             limits: self.limits,
-            context: self.limits_of(&self.named()?),
+            context: limits,
             prices,
             output,
             concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),

@@ -347,9 +347,10 @@ impl Worker {
     }
 
     /// The window of the model.
-    fn window(&self) -> Option<u64> {
-        let settings = &self.core.base.loaded.settings;
-        window::limits(&named(&self.model(), settings).ok()?, settings).window
+    async fn window(&self) -> Option<u64> {
+        let base = &self.core.base;
+        let model = named(&self.model(), &base.loaded.settings).ok()?;
+        window::limits(&model, base).await.0.window
     }
 
     async fn work(mut self, mut errands: UnboundedReceiver<Ordered>) {
@@ -379,7 +380,7 @@ impl Worker {
                     None => Err(CommandError::Gone),
                 },
                 Errand::UndoCompaction => {
-                    let undone = rewind::before_compaction(&self.core, self.window());
+                    let undone = rewind::before_compaction(&self.core, self.window().await);
                     if undone.is_ok() {
                         // What stands now is what the person wants, however long it is.
                         self.main.keep_length();

@@ -3,31 +3,44 @@
 use std::fmt::Write as _;
 
 use haft_agent::{ContextLimits, WindowUse};
-use haft_config::Settings;
 use haft_llm::ModelRef;
 
 use super::{
+    base::Base,
     cost::dollars,
-    model::{ModelFacts, facts, named},
+    model::{ModelFacts, UNKNOWN_CONTEXT, facts, named, window_of},
     session::Core,
 };
 use crate::plain::safe;
 
 /// When a conversation with this model is shortened. A script has no window unless settings give
-/// it one.
-pub fn limits(reference: &ModelRef, settings: &Settings) -> ContextLimits {
-    let known = facts(reference, settings);
-    let window = match reference {
-        ModelRef::Script(_) => known.context,
-        ModelRef::Server(..) => Some(known.window()),
-    };
+/// it one. A server of this machine is asked for that of a model that nobody else knows.
+///
+/// Returns a sentence for people where the window is a guess.
+pub async fn limits(reference: &ModelRef, base: &Base) -> (ContextLimits, Option<String>) {
+    let settings = &base.loaded.settings;
+    let (mut window, mut guessed) = (facts(reference, settings).context, None);
+    if let (None, ModelRef::Server(server, name)) = (window, reference) {
+        let (server, name, environment) = (server.clone(), name.clone(), base.environment.clone());
+        let asked = move || window_of(&server, &environment, &name);
+        // A server that cannot be asked says nothing.
+        window = tokio::task::spawn_blocking(asked).await.unwrap_or_default();
+        if window.is_none() {
+            window = Some(UNKNOWN_CONTEXT);
+            guessed = Some(format!(
+                "nobody knows the window of {reference}: {UNKNOWN_CONTEXT} tokens are assumed; set \
+                 models.\"{reference}\".context in ~/.haft/settings.toml"
+            ));
+        }
+    }
     let context = &settings.context;
-    ContextLimits {
+    let limits = ContextLimits {
         window,
         mask_from: context.mask_percent,
         compact_from: context.compact_percent,
         most_after: context.after_percent,
-    }
+    };
+    (limits, guessed)
 }
 
 /// A row for each part of the next request, with its tokens and, where the price is known, what they

@@ -124,8 +124,40 @@ pub(super) fn unchosen(servers: &[Preset], environment: &Environment) -> String 
 
 /// The models of a server; none where nothing answers.
 fn models(address: &str) -> Option<Vec<String>> {
+    let body = answer(address, "/models")?;
+    let models = body.get("data").and_then(Value::as_array)?;
+    let name = |model: &Value| model.get("id").and_then(Value::as_str).map(str::to_owned);
+    Some(models.iter().filter_map(name).collect())
+}
+
+/// Names under which servers give the window of a model: those of vLLM, LM Studio and others.
+const WINDOWS: [&str; 4] =
+    ["max_model_len", "loaded_context_length", "context_length", "max_context_length"];
+
+/// The window that a server of this machine gives a model; none where it does not say. Takes up to
+/// two seconds where the server is there and does not answer.
+pub fn window_of(server: &Preset, environment: &Environment, model: &str) -> Option<u64> {
+    let address = endpoint(server, environment).base_url;
+    if !(Preset { address: address.clone(), ..server.clone() }).is_local() {
+        return None;
+    }
+    let list = answer(&address, "/models")?;
+    let entries = list.get("data").and_then(Value::as_array)?;
+    let entry = entries.iter().find(|entry| entry["id"] == model);
+    let of_entry = |entry: &Value| WINDOWS.iter().find_map(|name| entry.get(name)?.as_u64());
+    let window = entry.and_then(of_entry).or_else(|| {
+        // That of llama.cpp, which has one model; beside its API, not in it.
+        let root = address.strip_suffix("/v1")?;
+        answer(root, "/props")?.pointer("/default_generation_settings/n_ctx")?.as_u64()
+    });
+    window.filter(|window| *window >= 1_000)
+}
+
+/// What a server answers to a request for a path behind its address; none where it is no JSON.
+fn answer(address: &str, behind: &str) -> Option<Value> {
     let rest = address.strip_prefix("http://")?;
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (authority, path) = rest.split_once('/').map_or((rest, ""), |(name, path)| (name, path));
+    let path = if path.is_empty() { behind.to_owned() } else { format!("/{path}{behind}") };
     let mut connection = authority
         .to_socket_addrs()
         .ok()?
@@ -133,16 +165,13 @@ fn models(address: &str) -> Option<Vec<String>> {
     connection.set_read_timeout(Some(WITHIN)).ok()?;
     connection.set_write_timeout(Some(WITHIN)).ok()?;
     // Of version 1.0, so that the answer is neither in chunks nor kept open.
-    let request = format!("GET /{path}/models HTTP/1.0\r\nHost: {authority}\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {authority}\r\n\r\n");
     connection.write_all(request.as_bytes()).ok()?;
     let mut answer = Vec::new();
     // What came until it went silent counts.
     let _ = connection.take(MOST).read_to_end(&mut answer);
     let text = String::from_utf8_lossy(&answer);
     let (head, body) = text.split_once("\r\n\r\n")?;
-    let body: Value = serde_json::from_str(body).ok()?;
     let is_fine = head.split_whitespace().nth(1) == Some("200");
-    let models = body.get("data").and_then(Value::as_array).filter(|_| is_fine)?;
-    let name = |model: &Value| model.get("id").and_then(Value::as_str).map(str::to_owned);
-    Some(models.iter().filter_map(name).collect())
+    serde_json::from_str(body).ok().filter(|_| is_fine)
 }

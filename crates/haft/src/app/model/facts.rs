@@ -24,13 +24,6 @@ pub struct ModelFacts {
     pub vision: bool,
 }
 
-impl ModelFacts {
-    /// Most tokens of a request, also where that is not known.
-    pub fn window(&self) -> u64 {
-        self.context.unwrap_or(UNKNOWN_CONTEXT)
-    }
-}
-
 /// What is known of a model.
 pub fn facts(reference: &ModelRef, settings: &Settings) -> ModelFacts {
     let name = reference.to_string();
@@ -77,7 +70,6 @@ mod tests {
         assert!(known.prices.unwrap().usual.input > 2.4);
         let unknown = of(&settings, "ollama/some");
         assert_eq!((unknown.context, unknown.prices, unknown.tier), (None, None, None));
-        assert_eq!(unknown.window(), UNKNOWN_CONTEXT);
         let price = ModelPrice { input: 1.0, output: 2.0, cache_read: None, cache_write: None };
         let own = Model {
             context: Some(9_000),

@@ -14,9 +14,9 @@ use haft_llm::{
 };
 
 pub use self::{
-    choosing::Offers,
+    choosing::{Offers, window_of},
     chosen::{Chosen, note, unnamed},
-    facts::{ModelFacts, facts},
+    facts::{ModelFacts, UNKNOWN_CONTEXT, facts},
     last_used::last_used,
 };
 use crate::cli::exit::Failure;

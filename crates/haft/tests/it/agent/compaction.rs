@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     mock_provider::{Mock, WIRES, Wire},
-    world::{Input, Ran, World, finish},
+    world::{Input, Ran, World, finish, notices},
 };
 
 /// Tokens of the model's window in most tests: the system prompt and the tools have about 3,000.
@@ -291,4 +291,54 @@ fn old_results_leave_view_and_stay_readable() {
         let kept = world.tool("read", &json!({"path": "out://c1"}), &["--session", &session]);
         assert!(kept.out.contains("file 0, a line of some length"), "{kept:?}");
     }
+}
+
+/// The window of a model that nobody knows is that which its server gives, where that is on this
+/// machine; else a guess, which is said once.
+#[test]
+fn a_local_server_says_how_big_its_window_is() {
+    let lists = [
+        (json!({"id": "mock-1", "max_model_len": 9_000}), json!({}), Some(9_000)),
+        (json!({"id": "mock-1", "context_length": 8_000}), json!({}), Some(8_000)),
+        (
+            json!({"id": "mock-1", "meta": {"n_ctx_train": 100_000}}),
+            json!({"default_generation_settings": {"n_ctx": 7_000}}),
+            Some(7_000),
+        ),
+        (json!({"id": "another", "max_model_len": 9_000}), json!({}), None),
+        (json!({"id": "mock-1", "max_model_len": "many"}), json!([]), None),
+    ];
+    for (entry, props, wanted) in lists {
+        let case = format!("{entry} {props}");
+        let world = World::new();
+        let mock = Mock::with(move |_, request| match request.target.as_str() {
+            "/v1/models" => {
+                HttpResponse::new(200, "application/json", json!({"data": [entry]}).to_string())
+            }
+            "/props" => HttpResponse::new(200, "application/json", props.to_string()),
+            _ => Wire::OpenAi.text("Yes."),
+        });
+        for turn in ["one", "two"] {
+            let arguments: &[&str] =
+                if turn == "one" { &["-p", turn] } else { &["-p", turn, "-c"] };
+            let ran = go_with(&world, &mock, arguments);
+            assert_eq!((ran.code, &*ran.out), (Some(0), "Yes.\n"), "{case}: {ran:?}");
+        }
+        let told: Vec<String> = notices(&world.events())
+            .into_iter()
+            .map(|(_, text)| text)
+            .filter(|text| text.contains("nobody knows the window"))
+            .collect();
+        assert_eq!(told.len(), usize::from(wanted.is_none()), "{case}: {told:?}");
+        assert!(told.iter().all(|text| text.contains("32768 tokens are assumed")), "{told:?}");
+        // What does not fit is refused before it is sent, with the window's size.
+        let long = "word ".repeat(wanted.unwrap_or(32_768) * 4 / 5);
+        let ran = go_with(&world, &mock, &["-p", &long, "-c"]);
+        let size = wanted.unwrap_or(32_768);
+        assert!(ran.err.contains(&format!("of the model's {size} tokens")), "{case}: {}", ran.err);
+    }
+}
+
+fn go_with(world: &World, mock: &Mock, arguments: &[&str]) -> Ran {
+    finish(Wire::OpenAi.haft(world, &mock.url(), arguments), &Input::Nothing)
 }
