@@ -133,7 +133,7 @@ impl Answer {
                 out.extend(self.finish());
             }
             Delta::End { .. } => out.extend(self.finish()),
-            Delta::Note { .. } => {}
+            Delta::Note { .. } | Delta::Receipt { .. } => {}
         }
         out
     }

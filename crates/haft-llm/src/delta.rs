@@ -4,7 +4,7 @@
 //! whatever numbers the server uses; a whole call comes once, after all its pieces.
 
 use haft_net::{SseEvent, SseItem, SseParser};
-use haft_types::{CallId, Stop, ToolUse, Usage};
+use haft_types::{CacheReport, CallId, Stop, ToolUse, Usage};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -72,6 +72,14 @@ pub enum Delta {
     Note {
         /// What it is, and what follows.
         text: String,
+    },
+    /// What the server says of the request; no part of the answer.
+    Receipt {
+        /// Its name for the answer, by which the next request may be compared with this one.
+        id: String,
+        /// What it says of its cache.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache: Option<CacheReport>,
     },
     /// The request is sent again after a pause: every delta before this one is void.
     Restart {

@@ -102,6 +102,8 @@ pub struct Request {
     pub format: Arc<str>,
     /// The conversation.
     pub messages: Vec<Encoded>,
+    /// The server's name for the answer to the request before, where it gave one.
+    pub previous: Option<String>,
     /// True to ask for the answer as one piece in place of a stream.
     pub whole: bool,
     /// Fields of messages that the server refuses, and that are left out.

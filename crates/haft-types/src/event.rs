@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Answerer, CallId, Detail, From, Hash, HostPath, Mode, Outcome, Part, Plan, Question,
+    Answerer, CacheUse, CallId, Detail, From, Hash, HostPath, Mode, Outcome, Part, Plan, Question,
     QuestionId, Receipt, Reply, Stop, Text, Usage,
 };
 
@@ -261,6 +261,8 @@ pub enum Body {
         /// The tokens that it took.
         usage: Usage,
     },
+    /// What became of a request's cache; right before [`Body::AnswerEnded`] of its answer.
+    CacheUsed(CacheUse),
     /// An answer failed for good, or was cut; the parts before stay in the conversation.
     AnswerFailed {
         /// What went wrong and what to do, for people.

@@ -39,7 +39,9 @@ pub use crate::{
     },
     evicted::{EVICTED_FILE, Evicted},
     hash::{Hash, HashParseError},
-    message::{Blob, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage},
+    message::{
+        Blob, CacheReport, CacheUse, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage,
+    },
     misfit::Misfit,
     outcome::{Denial, Outcome, Receipt, ReceiptAction, Status, ToolError},
     path::{HostPath, PathError, Style},

@@ -190,6 +190,36 @@ pub enum Stop {
     Interrupted,
 }
 
+/// Where a request differs from the one before it, and what that does to the provider's cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheUse {
+    /// Bytes of the request: what answers have to fit, tools, system prompt and messages.
+    pub bytes: u64,
+    /// How many of them, from the first on, are those of the request before.
+    pub same: u64,
+    /// What stands at the first byte that differs. None where everything that was sent before was
+    /// sent again, with more behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
+    /// Tokens that the provider's cache was expected to have, before the request was sent. None
+    /// where the request before is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<u64>,
+    /// The provider's own word on what its cache did not have; none where it gave none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<CacheReport>,
+}
+
+/// What a provider says of its cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheReport {
+    /// Its name for the reason, such as `tools_changed`; `pending` where it did not know yet.
+    pub reason: String,
+    /// Input tokens that the cache would have had otherwise; none where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<u64>,
+}
+
 /// Tokens, as the provider counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {

@@ -126,7 +126,7 @@ impl Agent {
         clippy::cast_sign_loss,
         reason = "a count of tokens is far below 2^52, and the scale is positive"
     )]
-    fn scaled(&self, estimate: u64) -> u64 {
+    pub(super) fn scaled(&self, estimate: u64) -> u64 {
         (estimate as f64 * self.room.scale).ceil() as u64
     }
 

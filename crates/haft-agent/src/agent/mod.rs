@@ -8,6 +8,7 @@
 mod answer_schema;
 mod compaction;
 mod handle;
+mod ledger;
 mod money;
 mod queue;
 mod repin;
@@ -42,6 +43,7 @@ pub use self::{
 use self::{
     compaction::{Room, Space, summary},
     handle::{Inputs, Load, Request as AgentRequest},
+    ledger::Ledger,
     repin::Pending,
     talk_hooks::{Waiting, finished},
 };
@@ -198,6 +200,8 @@ pub struct Agent {
     spent: f64,
     /// What is known of the room that requests have.
     room: Room,
+    /// What was sent, beside what is sent next.
+    ledger: Ledger,
 }
 
 impl Agent {
@@ -243,6 +247,7 @@ impl Agent {
             usage: Usage::default(),
             spent: 0.0,
             room: Room::default(),
+            ledger: Ledger::default(),
             fold,
             setup,
         };
@@ -440,7 +445,7 @@ impl Agent {
                 return Some(Input::TooDear { reason });
             }
         };
-        let request = Request {
+        let mut request = Request {
             model: self.setup.target.model.clone(),
             effort: self.setup.effort,
             max_tokens,
@@ -450,6 +455,7 @@ impl Agent {
             messages: self.encoded.clone(),
             ..Request::default()
         };
+        request.previous = self.note_request(&request);
         let stop = CancellationToken::new();
         let stream = self.setup.provider.stream(request, stop.clone());
         let wire = self.setup.provider.name().to_owned();
@@ -558,6 +564,7 @@ impl Agent {
             Delta::Note { text } => {
                 self.emit_or_tell(Body::Notice { level: Level::Warning, text });
             }
+            Delta::Receipt { id, cache } => self.take_receipt(id, cache),
             Delta::End { stop, usage } => self.answer_ended(stop, usage).await,
             _ => {}
         }
@@ -574,6 +581,9 @@ impl Agent {
         self.pay(usage);
         let Answer { wire, model, calls, empty, .. } = answer;
         let host = self.setup.provider.host().to_owned();
+        if let Some(used) = self.cache_used() {
+            self.emit_or_tell(used);
+        }
         if let Err(error) = self.emit(Body::AnswerEnded { model, wire, host, stop, usage }) {
             let error = error.to_string();
             return self.step(Input::AnswerCut { error, calls }).await;

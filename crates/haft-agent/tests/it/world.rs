@@ -189,11 +189,11 @@ impl Provider for Scripted {
 
     fn encode(&self, message: &Message, target: &Model, blobs: &dyn Blobs) -> Encoded {
         *self.encoded.lock().unwrap() += 1;
-        AnthropicMessages.message(message, target, "", blobs)
+        AnthropicMessages::default().message(message, target, "", blobs)
     }
 
     fn encode_tools(&self, tools: &[ToolSpec]) -> String {
-        AnthropicMessages.tools(tools)
+        AnthropicMessages::default().tools(tools)
     }
 
     fn stream(&self, request: Request, stop: CancellationToken) -> Answer {

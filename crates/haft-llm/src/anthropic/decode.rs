@@ -5,7 +5,7 @@
 //! held back until the answer ends.
 
 use haft_net::SseEvent;
-use haft_types::{Stop, Usage};
+use haft_types::{CacheReport, Stop, Usage};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -135,6 +135,20 @@ impl Decoder for MessagesDecoder {
     }
 }
 
+/// What a message says of its request; none where it has no id. A reason that is null is not known
+/// yet.
+fn receipt(message: &Value) -> Option<Delta> {
+    let id = message.get("id")?.as_str().filter(|id| !id.is_empty())?.to_owned();
+    let report = |diagnostics: &Value| {
+        let why = diagnostics.get("cache_miss_reason")?;
+        let reason = why.get("type").and_then(Value::as_str).unwrap_or("pending").to_owned();
+        let missed = why.get("cache_missed_input_tokens").and_then(Value::as_u64);
+        Some(CacheReport { reason, missed })
+    };
+    let diagnostics = message.get("diagnostics").filter(|given| given.is_object());
+    Some(Delta::Receipt { id, cache: diagnostics.and_then(report) })
+}
+
 impl MessagesDecoder {
     pub(super) fn new(habits: Habits) -> Self {
         Self { habits, ..Self::default() }
@@ -158,6 +172,7 @@ impl MessagesDecoder {
                 self.started = true;
                 let usage = envelope.message.as_ref().and_then(|message| message.get("usage"));
                 self.count(usage);
+                out.extend(envelope.message.as_ref().and_then(receipt));
             }
             "content_block_start" => {
                 if let Some(block) = envelope.content_block {
@@ -198,6 +213,7 @@ impl MessagesDecoder {
         let Ok(message) = serde_json::from_str::<Whole<'_>>(data) else { return Ok(()) };
         self.started = true;
         self.count(message.usage.as_ref());
+        out.extend(serde_json::from_str(data).ok().as_ref().and_then(receipt));
         for block in message.content {
             self.start(None, block, marked, out);
             failure::check_parts(self.next)?;

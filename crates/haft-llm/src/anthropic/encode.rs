@@ -240,13 +240,18 @@ fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs)
     });
 }
 
+/// The field that asks why the cache did not have a prefix.
+const DIAGNOSTICS: &str = "diagnostics";
+/// What a server may refuse, and that it is asked without then.
+pub(super) const OPTIONAL: &[&str] = &[DIAGNOSTICS, format::OPTIONAL[0], format::OPTIONAL[1]];
+
 /// Encodes the tool definitions.
 pub(super) fn tools(tools: &[ToolSpec]) -> String {
     shared::tool_list(tools, ["{", "input_schema", "}"])
 }
 
 /// Joins a request: what changes least stands first.
-pub(super) fn request(request: &Request) -> String {
+pub(super) fn request(request: &Request, is_makers: bool) -> String {
     let items = repaired(&request.messages);
     let mut out = shared::body_for(request, 2_048);
     let max = request.max_tokens.unwrap_or_else(|| limits::default_max_tokens(&request.model));
@@ -257,6 +262,14 @@ pub(super) fn request(request: &Request) -> String {
     out.push_str(if request.whole { ",\"stream\":false" } else { ",\"stream\":true" });
     let effort = limits::push_thinking(&mut out, &request.model, request.effort, max);
     push_config(&mut out, effort, request);
+    if is_makers && !request.without.iter().any(|without| without == DIAGNOSTICS) {
+        out.push_str(",\"diagnostics\":{\"previous_message_id\":");
+        match &request.previous {
+            Some(id) => push_string(&mut out, id),
+            None => out.push_str("null"),
+        }
+        out.push('}');
+    }
     if let Some(tools) = request.tools.strip_suffix("}]") {
         out.push_str(",\"tools\":");
         out.push_str(tools);

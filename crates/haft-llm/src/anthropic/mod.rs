@@ -20,12 +20,18 @@ use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire, WireKind, sh
 pub const NAME: &str = "anthropic";
 
 /// The wire as presets and settings refer to it.
-pub const KIND: WireKind =
-    WireKind { name: NAME, codec: |_| Arc::new(AnthropicMessages), has_slashes: false };
+pub const KIND: WireKind = WireKind {
+    name: NAME,
+    codec: |endpoint| Arc::new(AnthropicMessages { is_makers: endpoint.is_makers }),
+    has_slashes: false,
+};
 
 /// The codec of Anthropic Messages.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AnthropicMessages;
+pub struct AnthropicMessages {
+    /// True for the maker's own servers, which say why their cache did not have a prefix.
+    pub is_makers: bool,
+}
 
 impl Wire for AnthropicMessages {
     fn name(&self) -> &'static str {
@@ -67,11 +73,11 @@ impl Wire for AnthropicMessages {
     }
 
     fn request(&self, request: &Request) -> String {
-        encode::request(request)
+        encode::request(request, self.is_makers)
     }
 
     fn optional(&self) -> &'static [&'static str] {
-        format::OPTIONAL
+        encode::OPTIONAL
     }
 
     fn decoder(&self, habits: Habits) -> Box<dyn Decoder> {

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use haft_net::SseEvent;
-use haft_types::{Stop, Usage};
+use haft_types::{CacheReport, Stop, Usage};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
@@ -325,6 +325,7 @@ impl ResponsesDecoder {
         raw: Option<&str>,
         out: &mut Vec<Delta>,
     ) -> Result<(), LlmError> {
+        out.extend(receipt(response));
         let raws = raw.and_then(|raw| serde_json::from_str::<WithOutput<'_>>(raw).ok());
         let raws = raws.map(|raws| raws.output).unwrap_or_default();
         let streamed = self.ids.clone();
@@ -400,6 +401,18 @@ fn call(at: u64, item: &Value) -> Delta {
 fn opaque(at: u64, item: &Value, raw: Option<&str>) -> Delta {
     let json = raw.map_or_else(|| item.to_string(), str::to_owned);
     Delta::Opaque { index: index(at, 0), json }
+}
+
+/// What a response says of its request; none where it has no id.
+fn receipt(response: &Value) -> Option<Delta> {
+    let id = response["id"].as_str().filter(|id| !id.is_empty())?.to_owned();
+    let report = &response["prompt_cache_diagnostics"];
+    let kind = report["type"].as_str();
+    let cache = kind.map(|kind| CacheReport {
+        reason: report["reason"].as_str().unwrap_or(kind).to_owned(),
+        missed: report["cache_missed_tokens"].as_u64(),
+    });
+    Some(Delta::Receipt { id, cache })
 }
 
 fn usage(usage: &Value) -> Usage {

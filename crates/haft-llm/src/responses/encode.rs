@@ -20,7 +20,8 @@ const LEAST_TOKENS: u32 = 16;
 const LONGEST_ID: usize = 64;
 
 /// Fields of a request that a server may refuse, and that it is asked without then.
-pub(super) const OPTIONAL: &[&str] = &["include", "reasoning", "prompt_cache_key", "text.format"];
+pub(super) const OPTIONAL: &[&str] =
+    &["include", "reasoning", "prompt_cache_key", "prompt_cache_options", "text.format"];
 
 /// Encodes one message.
 pub(super) fn message(
@@ -278,6 +279,16 @@ pub(crate) fn reasons(model: &str) -> bool {
     !["gpt-3", "gpt-4", "chatgpt-4"].iter().any(|old| name.starts_with(old))
 }
 
+/// Whether a model's server says why its cache did not have a prefix: from gpt-5.6 on.
+fn compares(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let Some(version) = name.strip_prefix("gpt-") else { return false };
+    let version = version.split('-').next().unwrap_or_default();
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    version >= (5, 6)
+}
+
 /// Joins a request: what changes least stands first.
 pub(super) fn request(request: &Request, newest_fields: bool) -> String {
     let items = repaired(&request.messages);
@@ -313,6 +324,15 @@ pub(super) fn request(request: &Request, newest_fields: bool) -> String {
         let hash = Hash::of(format!("{}{system}", request.tools).as_bytes()).to_string();
         out.push(',');
         push_field(&mut out, "prompt_cache_key", &hash[..32]);
+    }
+    if let Some(id) = &request.previous
+        && newest_fields
+        && compares(&request.model)
+        && takes("prompt_cache_options")
+    {
+        out.push_str(",\"prompt_cache_options\":{");
+        push_field(&mut out, "comparison_response_id", id);
+        out.push('}');
     }
     if request.tools.len() > "[]".len() {
         out.push_str(",\"tools\":");

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use haft_llm::{
-    Encoded, NoBlobs, Request, Target, Wire, anthropic::AnthropicMessages, openai::OpenAiChat,
+    AnswerReader, Delta, Encoded, Habits, NoBlobs, Request, Target, Wire,
+    anthropic::AnthropicMessages, openai::OpenAiChat, responses::OpenAiResponses,
 };
-use haft_types::{CallId, CallResult, From, Message, Outcome, Part, ToolUse};
+use haft_types::{CacheReport, CallId, CallResult, From, Message, Outcome, Part, ToolUse};
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::{Value, json};
 
 const MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
 
 fn wires() -> [Arc<dyn Wire>; 2] {
-    [Arc::new(AnthropicMessages), Arc::new(OpenAiChat::default())]
+    [Arc::new(AnthropicMessages::default()), Arc::new(OpenAiChat::default())]
 }
 
 fn target() -> Target {
@@ -131,7 +132,7 @@ fn what_follows_a_paused_answer_stays_in_later_requests() {
 
 #[test]
 fn cache_marks_are_at_most_four_and_stand_on_the_last_messages() {
-    let wire = AnthropicMessages;
+    let wire = AnthropicMessages::default();
     let messages = conversation(3);
     let encoded: Vec<Encoded> =
         messages[..11].iter().map(|m| wire.message(m, &target(), "h:1", &NoBlobs)).collect();
@@ -265,4 +266,82 @@ fn unmatched(messages: &[Value]) -> usize {
         }
     }
     wrong + open.len()
+}
+
+/// The maker's own servers are asked why their cache did not have a prefix, and no other one is.
+#[test]
+fn only_the_makers_are_asked_about_their_cache() {
+    let asks = |wire: &dyn Wire, model: &str, previous: Option<&str>| {
+        let request = Request {
+            model: model.into(),
+            previous: previous.map(str::to_owned),
+            ..request(Vec::new())
+        };
+        serde_json::from_str::<Value>(&wire.request(&request)).unwrap()
+    };
+    let own = AnthropicMessages { is_makers: true };
+    let told = asks(&own, "claude-opus-5", None);
+    assert_eq!(told["diagnostics"], json!({"previous_message_id": null}));
+    let told = asks(&own, "claude-opus-5", Some("msg_1"));
+    assert_eq!(told["diagnostics"], json!({"previous_message_id": "msg_1"}));
+    let other = asks(&AnthropicMessages::default(), "claude-opus-5", Some("msg_1"));
+    assert_eq!(other["diagnostics"], Value::Null);
+    let own = OpenAiResponses { newest_fields: true, ..OpenAiResponses::default() };
+    let compared = json!({"comparison_response_id": "resp_1"});
+    for (model, is_asked) in [
+        ("gpt-5.6", true),
+        ("gpt-5.10-mini", true),
+        ("gpt-6", true),
+        ("gpt-5", false),
+        ("gpt-5-2025-08-07", false),
+        ("gpt-4.1", false),
+        ("o3", false),
+    ] {
+        let told = asks(&own, model, Some("resp_1"));
+        let wanted = if is_asked { compared.clone() } else { Value::Null };
+        assert_eq!(told["prompt_cache_options"], wanted, "{model}");
+    }
+    let told = asks(&OpenAiResponses::default(), "gpt-6", Some("resp_1"));
+    assert_eq!(told["prompt_cache_options"], Value::Null);
+}
+
+#[test]
+fn what_a_server_says_of_its_cache_is_read() {
+    let anthropic = |diagnostics: Value| {
+        let message = json!({"id": "msg_2", "diagnostics": diagnostics, "usage": {}});
+        let start = json!({"type": "message_start", "message": message});
+        receipt(&AnthropicMessages::default(), &start)
+    };
+    let report = |reason: &str, missed| Some(CacheReport { reason: reason.to_owned(), missed });
+    let why =
+        json!({"cache_miss_reason": {"type": "tools_changed", "cache_missed_input_tokens": 9}});
+    assert_eq!(anthropic(why), ("msg_2".into(), report("tools_changed", Some(9))));
+    let pending = json!({"cache_miss_reason": null});
+    assert_eq!(anthropic(pending), ("msg_2".into(), report("pending", None)));
+    assert_eq!(anthropic(Value::Null), ("msg_2".into(), None));
+    let responses = |diagnostics: Value| {
+        let response = json!({"id": "resp_2", "output": [], "status": "completed",
+            "prompt_cache_diagnostics": diagnostics});
+        let end = json!({"type": "response.completed", "response": response});
+        receipt(&OpenAiResponses::default(), &end)
+    };
+    let why = json!({"type": "cache_miss", "reason": "input_changed", "cache_missed_tokens": 7});
+    assert_eq!(responses(why), ("resp_2".into(), report("input_changed", Some(7))));
+    let none = json!({"type": "comparison_response_not_found"});
+    let none_found = report("comparison_response_not_found", None);
+    assert_eq!(responses(none), ("resp_2".into(), none_found));
+    assert_eq!(responses(Value::Null), ("resp_2".into(), None));
+}
+
+/// What a decoder makes of an event that tells of the request.
+fn receipt(wire: &dyn Wire, event: &Value) -> (String, Option<CacheReport>) {
+    let mut reader = AnswerReader::new(wire.decoder(Habits::default()));
+    let mut out = Vec::new();
+    // Without the rest of it an answer may be an error: what was said before that counts.
+    let _ = reader.push(format!("data: {event}\n\n").as_bytes(), &mut out);
+    let receipt = out.into_iter().find_map(|delta| match delta {
+        Delta::Receipt { id, cache } => Some((id, cache)),
+        _ => None,
+    });
+    receipt.unwrap()
 }

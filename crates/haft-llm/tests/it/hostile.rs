@@ -36,7 +36,7 @@ fn an_answer_of_endless_parts_is_given_up() {
     let block = r#"{"type":"content_block_start","index":N,"content_block":{"type":"text"}}"#;
     let call = r#"{"choices":[{"delta":{"tool_calls":[{"index":N,"function":{"name":"f"}}]}}]}"#;
     let wires: [(&dyn Wire, &str); 2] =
-        [(&AnthropicMessages, block), (&OpenAiChat::default(), call)];
+        [(&AnthropicMessages::default(), block), (&OpenAiChat::default(), call)];
     for (wire, event) in wires {
         let event = |n: usize| format!("data: {}\n\n", event.replace('N', &n.to_string()));
         let body: String = (0..5_000).map(event).collect();
@@ -98,7 +98,8 @@ fn damaged(is_openai: bool, damage: &Damage) -> Vec<u8> {
 #[test]
 fn damage_breaks_some_streams_and_leaves_others_readable() {
     for is_openai in [true, false] {
-        let wire: &dyn Wire = if is_openai { &OpenAiChat::default() } else { &AnthropicMessages };
+        let wire: &dyn Wire =
+            if is_openai { &OpenAiChat::default() } else { &AnthropicMessages::default() };
         assert_eq!(read(wire, &damaged(is_openai, &Vec::new())).1, None, "{}", wire.name());
         let all = drawn(damage());
         let read = all.iter().filter(|damage| read(wire, &damaged(is_openai, damage)).1.is_none());
@@ -116,7 +117,7 @@ proptest! {
         if is_openai {
             ends_once(&OpenAiChat::default(), &body);
         } else {
-            ends_once(&AnthropicMessages, &body);
+            ends_once(&AnthropicMessages::default(), &body);
         }
     }
 
@@ -129,7 +130,7 @@ proptest! {
     ) {
         let body = format!("data: {}\n\n", texts.join("\n\ndata: "));
         ends_once(&OpenAiChat::default(), body.as_bytes());
-        ends_once(&AnthropicMessages, body.as_bytes());
+        ends_once(&AnthropicMessages::default(), body.as_bytes());
     }
 }
 

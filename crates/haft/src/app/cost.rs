@@ -6,7 +6,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use haft_config::{Environment, Settings};
 use haft_llm::{ModelRef, Preset, SCRIPT};
-use haft_types::{Body, Event, Summarizer, Usage};
+use haft_types::{AgentPath, Body, CacheReport, CacheUse, Event, Summarizer, Usage};
 use serde::Serialize;
 
 use super::model::{ModelFacts, endpoint, facts, servers};
@@ -26,6 +26,22 @@ pub struct CostRow {
     pub cost_usd: Option<f64>,
 }
 
+/// One request: what it took, and what the provider's cache had of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RequestRow {
+    /// The model, as in [`CostRow`].
+    pub model: String,
+    /// Its tokens.
+    pub usage: Usage,
+    /// What it cost in dollars; none where the price is not known.
+    pub cost_usd: Option<f64>,
+    /// How it compares with the one before it; none for a summary, and in logs of older versions.
+    pub cache: Option<CacheUse>,
+}
+
+/// Breaks of the cached prefix that are named.
+const BREAKS: usize = 5;
+
 /// An answer's wire, model and server.
 type Source = (String, String, String);
 
@@ -40,6 +56,9 @@ pub struct Costs {
     places: HashMap<Source, (usize, Option<ModelFacts>)>,
     /// The source of the last answer.
     last: Option<Source>,
+    requests: Vec<RequestRow>,
+    /// What is known of requests whose answers have not ended, by their agents.
+    open: HashMap<AgentPath, CacheUse>,
 }
 
 impl Costs {
@@ -51,7 +70,8 @@ impl Costs {
         };
         let servers = servers(settings).into_iter().filter_map(place).collect();
         let (settings, rows, places) = (settings.clone(), Vec::new(), HashMap::new());
-        Self { settings, servers, rows, places, last: None }
+        let (requests, open) = (Vec::new(), HashMap::new());
+        Self { settings, servers, rows, places, last: None, requests, open }
     }
 
     /// Takes the next event; those that are no answer's end change nothing.
@@ -61,8 +81,14 @@ impl Costs {
             Body::Compacted { by: Some(Summarizer { model, wire, host, usage }), .. } => {
                 (model, wire, host, usage)
             }
+            Body::CacheUsed(cache) => {
+                self.open.insert(event.agent.clone(), cache.clone());
+                return;
+            }
             _ => return,
         };
+        let is_answer = matches!(event.body, Body::AnswerEnded { .. });
+        let cache = is_answer.then(|| self.open.remove(&event.agent)).flatten();
         let source = (wire.clone(), model.clone(), host.clone());
         if !self.places.contains_key(&source) {
             let (name, facts) = self.named(wire, model, host);
@@ -75,9 +101,12 @@ impl Costs {
         let Some(row) = self.rows.get_mut(*place) else { return };
         row.requests += 1;
         row.usage.add(*usage);
-        if let (Some(cost), Some(prices)) = (&mut row.cost_usd, prices) {
-            *cost += prices.cost(*usage);
+        let price = prices.map(|prices| prices.cost(*usage));
+        if let (Some(all), Some(cost)) = (&mut row.cost_usd, price) {
+            *all += cost;
         }
+        let (model, usage, cost_usd) = (row.model.clone(), *usage, price);
+        self.requests.push(RequestRow { model, usage, cost_usd, cache });
         self.last = Some(source);
     }
 
@@ -119,6 +148,50 @@ impl Costs {
         &self.rows
     }
 
+    /// The requests, in the order in which their answers ended.
+    pub fn requests(&self) -> &[RequestRow] {
+        &self.requests
+    }
+
+    /// A line for each request.
+    pub fn request_lines(&self) -> String {
+        let mut text = String::new();
+        for (number, row) in (1_u64..).zip(&self.requests) {
+            let RequestRow { usage, cost_usd, cache, .. } = row;
+            let Usage { input, cache_read, cache_write, output } = *usage;
+            let cost = cost_usd.map_or_else(|| "price unknown".to_owned(), dollars);
+            // Writing to a string cannot fail.
+            let _ = write!(
+                text,
+                "{number:>5}  {cost}, tokens: {input} sent, {cache_read} from the cache, \
+                 {cache_write} written to it, {output} out"
+            );
+            if let Some(cache) = cache {
+                let _ = write!(text, "; {}", of_cache(cache));
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Where the prefix broke that a cache had, the newest first.
+    fn break_lines(&self) -> String {
+        let mut text = String::new();
+        let broke = |row: &RequestRow| row.cache.as_ref().is_some_and(|c| c.changed.is_some());
+        let breaks = (1_u64..).zip(&self.requests).filter(|(_, row)| broke(row));
+        let breaks: Vec<_> = breaks.collect();
+        for (number, row) in breaks.iter().rev().take(BREAKS) {
+            if let Some(cache) = &row.cache {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "request {number}: {}", of_cache(cache));
+            }
+        }
+        if let Some(more @ 1..) = breaks.len().checked_sub(BREAKS) {
+            let _ = writeln!(text, "and {more} breaks before: haft session cost --requests");
+        }
+        text
+    }
+
     /// All in dollars; none where the price of a model is not known.
     pub fn total_usd(&self) -> Option<f64> {
         // From zero on: the sum of nothing is a negative zero.
@@ -152,8 +225,32 @@ impl Costs {
                 let _ = writeln!(text, "all: {} and what has no price", dollars(known));
             }
         }
+        text.push_str(&self.break_lines());
         text
     }
+}
+
+/// What a provider's cache could have of a request, in words.
+fn of_cache(cache: &CacheUse) -> String {
+    let CacheUse { bytes, same, changed, expected, report } = cache;
+    let mut text = match changed {
+        Some(changed) => {
+            format!("{} changed at byte {same} of {bytes}", safe(changed))
+        }
+        None => format!("{same} of {bytes} bytes as before"),
+    };
+    // Writing to a string cannot fail.
+    let _ = match expected {
+        Some(expected) => write!(text, ", {expected} tokens expected from the cache"),
+        None => write!(text, ", nothing known of the cache"),
+    };
+    if let Some(CacheReport { reason, missed }) = report {
+        let _ = write!(text, "; the provider says {}", safe(reason));
+        if let Some(missed) = missed {
+            let _ = write!(text, " ({missed} tokens)");
+        }
+    }
+    text
 }
 
 /// What a running session cost so far, for people.

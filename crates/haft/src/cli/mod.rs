@@ -528,6 +528,9 @@ pub enum SessionAction {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        /// Print a line for each request, with what the provider's cache had of it
+        #[arg(long)]
+        requests: bool,
     },
     /// Remove sessions that were used long ago, or only the outputs that they keep
     Prune(Prune),

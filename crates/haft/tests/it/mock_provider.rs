@@ -26,15 +26,34 @@ pub struct Mock {
 }
 
 impl Mock {
-    /// A server that gives these answers.
+    /// A server that gives these answers, one for each request.
     pub fn new(answers: Vec<HttpResponse>) -> Self {
-        let runtime = Runtime::new().unwrap();
-        let server = runtime.block_on(HttpServer::start(answers)).unwrap();
-        Self { server, runtime }
+        let mut answers = answers.into_iter();
+        Self::with(move |number, _| {
+            answers.next().unwrap_or_else(|| {
+                let text = format!("nothing is scripted for request {}", number + 1);
+                HttpResponse::new(500, "text/plain", text)
+            })
+        })
     }
 
-    /// A server that makes its answers.
-    pub fn with(answer: impl FnMut(usize, &HttpRequest) -> HttpResponse + Send + 'static) -> Self {
+    /// A server that makes its answers. Asked for anything but one it knows of nothing, as many do.
+    pub fn with(
+        mut answer: impl FnMut(usize, &HttpRequest) -> HttpResponse + Send + 'static,
+    ) -> Self {
+        let mut count = 0;
+        Self::serving(move |request| {
+            if request.method == "GET" {
+                return HttpResponse::new(404, "text/plain", "there is nothing here");
+            }
+            count += 1;
+            answer(count - 1, request)
+        })
+    }
+
+    /// A server that answers whatever it is asked.
+    pub fn serving(mut answer: impl FnMut(&HttpRequest) -> HttpResponse + Send + 'static) -> Self {
+        let answer = move |_, request: &HttpRequest| answer(request);
         let runtime = Runtime::new().unwrap();
         let server = runtime.block_on(HttpServer::start_with(answer)).unwrap();
         Self { server, runtime }
@@ -47,9 +66,10 @@ impl Mock {
         self.server.url()
     }
 
-    /// The requests so far.
+    /// The requests for answers so far.
     pub fn requests(&self) -> Vec<HttpRequest> {
-        self.server.requests()
+        let all = self.server.requests();
+        all.into_iter().filter(|request| request.method != "GET").collect()
     }
 
     /// The bodies of the requests so far.

@@ -348,7 +348,7 @@ pub async fn debug(arguments: &Debug, extensions: &Extensions) -> Ending {
     let tools = super::built(&base.problems, registry)?.assemble(&env);
     if arguments.what == DebugWhat::Tools {
         let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
-        let json = haft_llm::anthropic::AnthropicMessages.tools(&specs);
+        let json = haft_llm::anthropic::AnthropicMessages::default().tools(&specs);
         return println(&format!("{}\n{} bytes", haft_render::json(&json), json.len()));
     }
     let context = agent::context(&base).await?;

@@ -316,6 +316,7 @@ impl Lines {
             Body::TurnEnded { end, usage } => Kind::TurnEnded { end, usage: *usage },
             // The answer is a line of its own; the others are no news, or never come in a run.
             Body::AnswerEnded { .. }
+            | Body::CacheUsed(_)
             | Body::Queue { .. }
             | Body::Mode { .. }
             | Body::Undone { .. }

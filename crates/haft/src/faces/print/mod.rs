@@ -26,7 +26,7 @@ use crate::{
     app::{
         agent, attachments,
         base::now,
-        cost::Costs,
+        cost::{Costs, RequestRow},
         live::LiveSession,
         problem::Problems,
         session::{Core, Extensions},
@@ -256,6 +256,8 @@ struct Last<'a> {
     usage: Usage,
     /// Dollars; none where the price of a model is not known.
     cost_usd: Option<f64>,
+    /// Each request of this run, with what the provider's cache had of it.
+    requests: &'a [RequestRow],
     /// The answer that fits the schema of `--schema`; none where none fits or none is wanted.
     structured_output: Option<&'a Value>,
     took_ms: u64,
@@ -591,6 +593,7 @@ fn last(
         jobs: jobs_of(core),
         usage: result.usage,
         cost_usd: result.costs.as_ref().and_then(Costs::total_usd),
+        requests: result.costs.as_ref().map_or(&[], |costs| costs.requests()),
         structured_output: result.structured.as_ref(),
         took_ms: took,
     };

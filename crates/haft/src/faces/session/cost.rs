@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Sums up the answers of a session; without an id, of the last one of this folder.
-pub fn run(store: &Store, id: Option<&str>, json: bool) -> Ending {
+pub fn run(store: &Store, id: Option<&str>, (json, requests): (bool, bool)) -> Ending {
     let problems = Problems::default();
     let base = faces::built(&problems, Base::load(&Common::default(), None, &problems))?;
     let id = match id {
@@ -38,8 +38,12 @@ pub fn run(store: &Store, id: Option<&str>, json: bool) -> Ending {
     if json {
         let line = json!({
             "session": id.as_str(), "cost_usd": costs.total_usd(), "models": costs.rows(),
+            "requests": costs.requests(),
         });
         return println_json(&line.to_string());
+    }
+    if requests {
+        print(&costs.request_lines())?;
     }
     print(&costs.lines())
 }

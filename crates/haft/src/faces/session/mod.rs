@@ -31,7 +31,9 @@ pub fn run(arguments: &Session) -> Ending {
         SessionAction::Show { id, json, question: Some(number) } => {
             show_question(&store, id, *number, *json, &environment)
         }
-        SessionAction::Cost { id, json } => cost::run(&store, id.as_deref(), *json),
+        SessionAction::Cost { id, json, requests } => {
+            cost::run(&store, id.as_deref(), (*json, *requests))
+        }
         SessionAction::Prune(arguments) => {
             prune::run(&store, &home.join(base::REPOSITORIES), arguments)
         }

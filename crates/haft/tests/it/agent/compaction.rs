@@ -311,7 +311,7 @@ fn a_local_server_says_how_big_its_window_is() {
     for (entry, props, wanted) in lists {
         let case = format!("{entry} {props}");
         let world = World::new();
-        let mock = Mock::with(move |_, request| match request.target.as_str() {
+        let mock = Mock::serving(move |request| match request.target.as_str() {
             "/v1/models" => {
                 HttpResponse::new(200, "application/json", json!({"data": [entry]}).to_string())
             }

@@ -9,6 +9,7 @@ pub(crate) mod first_hour;
 pub(crate) mod front_ends;
 pub(crate) mod images;
 pub(crate) mod instructions;
+pub(crate) mod ledger;
 pub(crate) mod outages;
 pub(crate) mod output;
 pub(crate) mod output_schema;

@@ -19,8 +19,16 @@ const SCHEMA: &str = include_str!("../../../../../docs/output.schema.json");
 /// What is left open on purpose: arguments, data and drawings are their tools'.
 const OPEN: [&str; 4] = ["input", "data", "preview", "structured_output"];
 /// Fields that a line may do without, where its type or place tells.
-const OPTIONAL: [&str; 6] =
-    ["session/name", "session/fork", "piece/tool", "*/agent", "*/changes/from", "*/parts/raw"];
+const OPTIONAL: [&str; 8] = [
+    "result/requests/cache/expected",
+    "result/requests/cache/changed",
+    "session/name",
+    "session/fork",
+    "piece/tool",
+    "*/agent",
+    "*/changes/from",
+    "*/parts/raw",
+];
 
 fn bash(command: &str) -> Value {
     json!({"name": "bash", "input": {"command": command}})
