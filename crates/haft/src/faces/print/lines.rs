@@ -267,7 +267,8 @@ impl Lines {
         }
     }
 
-    /// The line of an event; none where it is the log's alone, or a part of another line.
+    /// The line of an event; none where it is the log's alone, a part of another line, no news, or
+    /// never comes in a run.
     fn what<'a>(&'a self, event: &'a Event) -> Option<Kind<'a>> {
         Some(match &event.body {
             Body::Session { session, haft, cwd, fork, name } => {
@@ -314,7 +315,6 @@ impl Lines {
             Body::Notice { level, text } => Kind::Notice { level: *level, text },
             Body::Unsent { parts } => Kind::Unsent { parts: shown(parts) },
             Body::TurnEnded { end, usage } => Kind::TurnEnded { end, usage: *usage },
-            // The answer is a line of its own; the others are no news, or never come in a run.
             Body::AnswerEnded { .. }
             | Body::CacheUsed(_)
             | Body::Queue { .. }
