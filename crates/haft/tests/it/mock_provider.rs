@@ -206,8 +206,10 @@ fn openai(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
     for chunk in chunks {
         body.extend(["data: ", &chunk.to_string(), "\n\n"]);
     }
-    body.push_str("data: {\"id\":\"c-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":11,");
-    body.push_str("\"completion_tokens\":7,\"total_tokens\":18}}\n\ndata: [DONE]\n\n");
+    let usage = json!({"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18});
+    let last = json!({"id": "c-1", "object": "chat.completion.chunk", "created": 1,
+        "model": "mock-1", "choices": [], "usage": usage});
+    body.extend(["data: ", &last.to_string(), "\n\ndata: [DONE]\n\n"]);
     body
 }
 
@@ -221,27 +223,49 @@ fn responses(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
             "call_id": id, "name": name, "arguments": input})
     };
     let items: Vec<Value> = text.map(message).into_iter().chain(calls.iter().map(call)).collect();
-    let mut events = vec![json!({"type": "response.created",
-        "response": {"id": "resp_1", "object": "response", "status": "in_progress", "output": []}})];
+    let response = |status: &str, output: &[Value], usage: Value| {
+        json!({"id": "resp_1", "object": "response", "status": status, "output": output,
+            "created_at": 1, "model": "mock-1", "tools": [], "tool_choice": "auto",
+            "parallel_tool_calls": true, "usage": usage})
+    };
+    let begun = response("in_progress", &[], Value::Null);
+    let mut events = vec![json!({"type": "response.created", "response": begun})];
     for (at, item) in items.iter().enumerate() {
         events.push(json!({"type": "response.output_item.added", "output_index": at,
-            "item": {"id": item["id"], "type": item["type"], "name": item["name"]}}));
+            "item": opened(item)}));
+        if item["type"] == "message" {
+            events.push(json!({"type": "response.content_part.added", "output_index": at,
+                "content_index": 0, "item_id": item["id"],
+                "part": {"type": "output_text", "annotations": [], "text": ""}}));
+        }
         let delta = match item["arguments"].as_str() {
             Some(input) => json!({"type": "response.function_call_arguments.delta",
-                "output_index": at, "delta": input}),
+                "output_index": at, "item_id": item["id"], "delta": input}),
             None => json!({"type": "response.output_text.delta", "output_index": at,
-                "content_index": 0, "delta": text}),
+                "content_index": 0, "item_id": item["id"], "logprobs": [], "delta": text}),
         };
         events.push(delta);
         events.push(json!({"type": "response.output_item.done", "output_index": at, "item": item}));
     }
-    events.push(json!({"type": "response.completed", "response": {"id": "resp_1",
-        "object": "response", "status": "completed", "output": items,
-        "usage": {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18}}}));
+    let usage = json!({"input_tokens": 11, "output_tokens": 7, "total_tokens": 18,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0}});
+    let done = response("completed", &items, usage);
+    events.push(json!({"type": "response.completed", "response": done}));
     let mut body = String::new();
-    for event in events {
+    for (number, mut event) in events.into_iter().enumerate() {
+        event["sequence_number"] = json!(number);
         let name = event["type"].as_str().unwrap();
         body.extend(["event: ", name, "\ndata: ", &event.to_string(), "\n\n"]);
     }
     body
+}
+
+/// An item of Responses as it begins: what streams of it has not come yet.
+fn opened(item: &Value) -> Value {
+    let mut item = item.clone();
+    item["status"] = json!("in_progress");
+    let streams = if item["type"] == "message" { "content" } else { "arguments" };
+    item[streams] = if streams == "content" { json!([]) } else { json!("") };
+    item
 }

@@ -17,5 +17,6 @@ pub(crate) mod print;
 pub(crate) mod provider;
 pub(crate) mod resume;
 pub(crate) mod schema;
+pub(crate) mod sdk_models;
 pub(crate) mod shared_state;
 pub(crate) mod streams;
