@@ -93,6 +93,7 @@ impl Fold {
             Body::CallEnded { call, outcome, .. } => self.end_call(call, outcome),
             Body::Masked { calls } => self.mask(calls),
             Body::Compacted { summary, keep_from, .. } => self.compact(summary, *keep_from),
+            Body::Snipped { from, to, text } => self.snip(*from, *to, text),
             Body::Undone { calls, files, redo, .. } => {
                 let parts = vec![Part::Text { text: undone(calls, files, *redo) }];
                 self.say(Message::User { from: From::Haft, parts });
@@ -336,6 +337,38 @@ impl Fold {
         let summary = Message::User { from: From::Haft, parts };
         self.messages.splice(..cut, [summary]);
         self.ends.splice(..cut, [EventId(0)]);
+        self.places_changed();
+    }
+
+    /// The last event of a final message.
+    pub(crate) fn end_of(&self, index: usize) -> EventId {
+        self.ends.get(index).copied().unwrap_or(UNFINISHED)
+    }
+
+    /// The final message that has the result of a call.
+    pub(crate) fn place_of_call(&self, call: &CallId) -> Option<usize> {
+        self.places.get(call).map(|(message, _)| *message)
+    }
+
+    /// Gives each final message with its last event to `keep`, and keeps what that returns.
+    pub(crate) fn replace_messages(
+        &mut self,
+        mut keep: impl FnMut(EventId, Message) -> Option<Message>,
+    ) {
+        self.hide_open();
+        let all = std::mem::take(&mut self.messages).into_iter();
+        let ends = std::mem::take(&mut self.ends);
+        for (message, end) in all.zip(ends) {
+            if let Some(message) = keep(end, message) {
+                self.messages.push(message);
+                self.ends.push(end);
+            }
+        }
+        self.places_changed();
+    }
+
+    /// Notes where results are now, once messages have gone.
+    fn places_changed(&mut self) {
         self.places.clear();
         for index in 0..self.messages.len() {
             self.note_places(index);

@@ -37,6 +37,7 @@ mod pre_images;
 mod read;
 mod recent;
 mod repair;
+mod snip;
 mod store;
 mod sync;
 mod tree;

@@ -33,6 +33,7 @@ pub use crate::{
     session::{
         events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
         final_answer::FinalAnswer,
+        history::{History, SnipReport, WithHistory},
         network::Stay,
         questions::{Broker, Waiting},
         redact::hide_in,

@@ -14,6 +14,7 @@ mod notebook_edit;
 mod read;
 mod search;
 mod shell;
+mod snip;
 mod structured_output;
 mod units;
 mod write;
@@ -34,6 +35,7 @@ pub use crate::{
     notebook_edit::NotebookEdit,
     read::Read,
     shell::{Bash, sessions::Shells},
+    snip::Snip,
     structured_output::StructuredOutput,
     write::Write,
 };
@@ -99,6 +101,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Ls::default()),
         Arc::new(Job),
         Arc::new(NotebookEdit),
+        Arc::new(Snip::default()),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

@@ -132,6 +132,8 @@ pub enum BreakCause {
     Compaction,
     /// Old results left the model's view.
     Masking,
+    /// The model dropped a stretch of its own history.
+    Snip,
     /// The session was resumed under another version or setting.
     Resume,
 }
@@ -408,6 +410,16 @@ pub enum Body {
     Masked {
         /// The calls.
         calls: Vec<CallId>,
+    },
+    /// The model dropped what it said and did, and the results, from one message to another. What
+    /// others said stays in view.
+    Snipped {
+        /// The last event of the first message that was dropped.
+        from: EventId,
+        /// The last event of the last one.
+        to: EventId,
+        /// What stands for them.
+        text: String,
     },
     /// Older messages were replaced by a summary.
     Compacted {

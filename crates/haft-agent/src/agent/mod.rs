@@ -8,6 +8,7 @@
 mod answer_schema;
 mod compaction;
 mod handle;
+mod history;
 mod ledger;
 mod money;
 mod queue;
@@ -216,6 +217,7 @@ impl Agent {
         let turn = setup.fold.turn();
         let fold = Arc::new(Mutex::new(std::mem::take(&mut setup.fold)));
         setup.bus.follow(&fold);
+        history::offer(&setup.dispatcher, &fold, &setup.bus);
         let (closing, pending) = (CancellationToken::new(), Pending::default());
         let load = Arc::<Load>::default();
         let queued = setup.dispatcher.conversation.value(queue::QUEUE);

@@ -3,6 +3,7 @@
 
 pub(crate) mod events;
 pub(crate) mod final_answer;
+pub(crate) mod history;
 pub(crate) mod network;
 pub(crate) mod questions;
 pub(crate) mod redact;

@@ -78,6 +78,9 @@ pub struct Base {
     pub secrets: Arc<Secrets>,
     /// Whether tools that are not on by default are there, too.
     pub every_tool: bool,
+    /// True for faces whose calls are part of no conversation that haft has: tools that change one
+    /// are not there.
+    pub no_conversation: bool,
     /// The tool that is called, if one call is all that is wanted.
     pub called: Option<String>,
     /// Why the model answers, where nothing names it.
@@ -173,6 +176,7 @@ impl Base {
             hooks,
             secrets,
             every_tool: false,
+            no_conversation: false,
             called: None,
             model_because: None,
             answer_tool: None,

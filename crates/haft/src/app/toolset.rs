@@ -23,6 +23,8 @@ use crate::{
     plain::sentence,
 };
 
+/// Tools that change the conversation that their call is part of.
+const OF_CONVERSATIONS: &[&str] = &["snip"];
 /// The tool that is there only where its program is.
 const POWERSHELL: &str = "powershell";
 
@@ -58,7 +60,7 @@ impl Base {
         let named_too = common.tools.iter().flatten();
         let on: Vec<String> = lists.on.iter().chain(named_too).cloned().collect();
         let root = PathBuf::from(self.place.cwd.as_str().unwrap_or_default());
-        let every = self.every_tool;
+        let (every, no_conversation) = (self.every_tool, self.no_conversation);
         let (policy, off, only) = (self.policy.clone(), lists.off.clone(), common.tools.clone());
         let named = |names: &[String], spec: &ToolSpec| {
             names.iter().any(|name| own_name(name) == spec.name)
@@ -67,6 +69,9 @@ impl Base {
             // Whoever asks for such an answer has asked for its tool.
             if takes_answer && spec.name == StructuredOutput::NAME {
                 return Some(spec);
+            }
+            if no_conversation && OF_CONVERSATIONS.contains(&&*spec.name) {
+                return None;
             }
             let there = LoadFacts { every, on: &on, root: &root }.has(&spec);
             let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));

@@ -21,6 +21,7 @@ use crate::{
 pub async fn run(arguments: &Mcp, extensions: &Extensions) -> Ending {
     let mut base = super::base(&arguments.common, arguments.root.as_deref())?;
     base.every_tool = true;
+    base.no_conversation = true;
     let concurrency = base.loaded.settings.tools.concurrency;
     let env = base.env(None, false)?;
     let which = SessionChoice::IfNeeded;

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use haft_types::{
     AgentPath, Answerer, Blob, Body, CallId, Choice, Denial, Detail, Event, EventId, From,
-    HostPath, JobEnd, Level, Outcome, Part, QuestionId, QuestionKind, Receipt, ReceiptAction,
-    Status, Stop, Stream, TurnEnd, TurnId, Usage,
+    HostPath, JobEnd, Level, Outcome, Part, Question, QuestionId, QuestionKind, Receipt,
+    ReceiptAction, Status, Stop, Stream, TurnEnd, TurnId, Usage,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -298,15 +298,7 @@ impl Lines {
             }
             Body::CallEnded { call, outcome, took } => self.result(call, outcome, *took),
             Body::Found { call, receipts } => Kind::Changes { call, changes: changes(receipts) },
-            Body::Asked { question } => Kind::Question {
-                question: &question.id,
-                call: question.call.as_ref(),
-                kind: question.kind,
-                text: &question.text,
-                command: question.command.as_deref(),
-                preview: question.preview.as_ref(),
-                options: &question.options,
-            },
+            Body::Asked { question } => asked(question),
             Body::Answered { question, reply, by } => {
                 Kind::Answered { question, option: &reply.option, text: reply.text.as_deref(), by }
             }
@@ -326,6 +318,7 @@ impl Lines {
             | Body::State { .. }
             | Body::Break { .. }
             | Body::Masked { .. }
+            | Body::Snipped { .. }
             | Body::Compacted { .. } => return None,
         })
     }
@@ -394,6 +387,18 @@ fn change(receipt: &Receipt) -> Change<'_> {
         ReceiptAction::Renamed { from } => ("renamed", Some(from)),
     };
     Change { path: &receipt.path, did, from }
+}
+
+fn asked(question: &Question) -> Kind<'_> {
+    Kind::Question {
+        question: &question.id,
+        call: question.call.as_ref(),
+        kind: question.kind,
+        text: &question.text,
+        command: question.command.as_deref(),
+        preview: question.preview.as_ref(),
+        options: &question.options,
+    }
 }
 
 #[cfg(test)]

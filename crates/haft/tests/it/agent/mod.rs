@@ -19,4 +19,5 @@ pub(crate) mod resume;
 pub(crate) mod schema;
 pub(crate) mod sdk_models;
 pub(crate) mod shared_state;
+pub(crate) mod snip;
 pub(crate) mod streams;
