@@ -19,6 +19,7 @@ mod context;
 mod early_calls;
 mod feed;
 mod machine;
+mod preview;
 mod prompt;
 mod text_calls;
 
@@ -36,6 +37,7 @@ pub use self::{
     context::{Context, context_files},
     feed::Feed,
     machine::{Action, Input, Machine, QueuedMessage},
+    preview::{CompactionPreview, MessagePreview, preview_compaction},
     prompt::{
         ContextFile, Listed, Moves, Prompt, Section, Surroundings, assemble, same_but_date, system,
     },

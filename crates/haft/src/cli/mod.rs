@@ -532,6 +532,17 @@ pub enum SessionAction {
         #[arg(long)]
         requests: bool,
     },
+    /// Show what a compaction of a session would keep and drop
+    Compact {
+        /// The session's id, or how it begins
+        id: String,
+        /// Change nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove sessions that were used long ago, or only the outputs that they keep
     Prune(Prune),
 }

@@ -1,5 +1,6 @@
 //! `haft session`: lists sessions, prints what was done in one, and removes old ones.
 
+mod compact;
 mod cost;
 mod prune;
 
@@ -31,6 +32,7 @@ pub fn run(arguments: &Session) -> Ending {
         SessionAction::Show { id, json, question: Some(number) } => {
             show_question(&store, id, *number, *json, &environment)
         }
+        SessionAction::Compact { id, dry_run, json } => compact::run(&store, id, (*dry_run, *json)),
         SessionAction::Cost { id, json, requests } => {
             cost::run(&store, id.as_deref(), (*json, *requests))
         }

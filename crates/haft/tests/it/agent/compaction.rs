@@ -342,3 +342,43 @@ fn a_local_server_says_how_big_its_window_is() {
 fn go_with(world: &World, mock: &Mock, arguments: &[&str]) -> Ran {
     finish(Wire::OpenAi.haft(world, &mock.url(), arguments), &Input::Nothing)
 }
+
+/// What a compaction would do is shown, and nothing is done.
+#[test]
+fn a_dry_run_shows_what_would_be_kept_and_dropped() {
+    let wire = Wire::Anthropic;
+    let world = world(wire, WINDOW);
+    let mock = model(wire, |_, _| None);
+    for turn in 0..2 {
+        go(&world, wire, &mock, &format!("Rule {turn} holds. Please read."));
+    }
+    let session = world.only_session();
+    let log = || world.run(&["session", "show", &session, "--json"]).out;
+    let before = log();
+    // The server has an address of its own here, so that its model is known by it.
+    let dry = |flags: &[&str]| {
+        let arguments = [&["session", "compact", &session], flags].concat();
+        let mut command = world.haft(&arguments);
+        command.env(wire.url_variable(), wire.base(&mock.url()));
+        finish(command, &Input::Nothing)
+    };
+    let shown = dry(&["--dry-run"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    for wanted in [
+        "the window has 40000",
+        "summed up: ",
+        "person   Rule 0 holds.",
+        "results  out://c1",
+        "stays as it is: ",
+    ] {
+        assert!(shown.out.contains(wanted), "no {wanted:?} in {}", shown.out);
+    }
+    let told = dry(&["--dry-run", "--json"]).json();
+    let count = |name: &str| told[name].as_array().unwrap().len();
+    assert!(count("summed_up") + count("stays") >= 8 && count("stays") > 0, "{told}");
+    assert_eq!(told["window"], json!(WINDOW));
+    assert_eq!(before, log(), "nothing was done");
+    let refused = dry(&[]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("/compact") && refused.err.contains("--dry-run"), "{refused:?}");
+}
