@@ -196,9 +196,10 @@ fn begin_item(pieces: &mut Pieces) {
 fn push_said(pieces: &mut Pieces, text: &str) {
     begin_item(pieces);
     let out = &mut pieces.json;
-    out.push_str("{\"type\":\"message\",\"role\":\"assistant\",\"content\":[");
-    push_text(out, "output_text", text);
-    out.push_str("]}");
+    // As a plain text: an item of the answer's own form has to have the id that its server gave it.
+    out.push_str("{\"type\":\"message\",\"role\":\"assistant\",");
+    push_field(out, "content", text);
+    out.push('}');
 }
 
 fn push_call(pieces: &mut Pieces, call: &ToolUse, own: bool, keeps_id: bool) {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use haft_testkit::http::{HttpRequest, HttpResponse, HttpServer};
+use haft_testkit::http::{HttpRequest, HttpResponse, HttpServer, Step};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -145,6 +145,37 @@ impl Wire {
             .map(|(at, (name, input))| (format!("{prefix}_{}", at + 1), *name, input.to_string()))
             .collect();
         self.answer(None, &calls)
+    }
+
+    /// An answer that thinks these words and then says others.
+    pub fn thinking(self, thoughts: &str) -> HttpResponse {
+        let events = match self {
+            Self::Anthropic => vec![
+                json!({"type": "content_block_start", "index": 0,
+                    "content_block": {"type": "thinking", "thinking": "", "signature": ""}}),
+                json!({"type": "content_block_delta", "index": 0,
+                    "delta": {"type": "thinking_delta", "thinking": thoughts}}),
+            ],
+            Self::OpenAi => vec![json!({"id": "c-1", "object": "chat.completion.chunk",
+                "created": 1, "model": "mock-1", "choices": [{"index": 0,
+                "delta": {"reasoning_content": thoughts}, "finish_reason": null}]})],
+            Self::Responses => vec![
+                json!({"type": "response.output_item.added", "output_index": 0, "item":
+                    {"id": "rs_1", "type": "reasoning", "summary": []}}),
+                json!({"type": "response.reasoning_summary_text.delta", "output_index": 0,
+                    "item_id": "rs_1", "summary_index": 0, "delta": thoughts}),
+            ],
+        };
+        let Step::Send(body) = &self.text("More.").steps[0] else { panic!("one piece") };
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        // Behind the first event, which begins the answer.
+        let (begin, rest) = body.split_once("\n\n").unwrap();
+        let named = |event: &Value| match event["type"].as_str() {
+            Some(name) => format!("event: {name}\ndata: {event}\n\n"),
+            None => format!("data: {event}\n\n"),
+        };
+        let events: String = events.iter().map(named).collect();
+        HttpResponse::events(format!("{begin}\n\n{events}{rest}"))
     }
 
     fn answer(self, text: Option<&str>, calls: &[(String, &str, String)]) -> HttpResponse {

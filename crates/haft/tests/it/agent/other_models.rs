@@ -1,0 +1,141 @@
+//! A session goes on with another model, on another wire, wherever the one before it was left: in
+//! its text, its thinking, a call, behind a call, behind an image.
+
+use std::{fmt::Write as _, path::Path};
+
+use haft_testkit::{
+    http::{HttpRequest, HttpResponse, Step},
+    machine,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    mcp::sdk::PNG,
+    mock_provider::{Mock, WIRES, Wire},
+    world::{Input, Ran, World, finish},
+};
+
+/// Where the first model is left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Left {
+    AfterText,
+    InThinking,
+    CallOpen,
+    CallDone,
+    Image,
+}
+
+const ALL: [Left; 5] =
+    [Left::AfterText, Left::InThinking, Left::CallOpen, Left::CallDone, Left::Image];
+
+/// The answers of the first model.
+fn answers(wire: Wire, left: Left) -> Vec<HttpResponse> {
+    let call = |path: &str| wire.calls("first", &[("read", json!({ "path": path }))]);
+    match left {
+        Left::AfterText => vec![wire.text("First words.")],
+        Left::InThinking => vec![cut_behind(&wire.thinking("First thoughts."), "First thoughts.")],
+        // Its arguments have not come to their end.
+        Left::CallOpen => vec![cut_before(&call("a.txt"), "a.txt")],
+        Left::CallDone => vec![call("a.txt"), wire.text("First words.")],
+        Left::Image => vec![call("red.png"), wire.text("First words.")],
+    }
+}
+
+fn text_of(answer: &HttpResponse) -> String {
+    match &answer.steps[0] {
+        Step::Send(body) => String::from_utf8(body.to_vec()).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// An answer that is cut before its first event with this text.
+fn cut_before(answer: &HttpResponse, text: &str) -> HttpResponse {
+    cut(answer, |events| events.iter().position(|event| event.contains(text)).unwrap())
+}
+
+/// The same, right behind it.
+fn cut_behind(answer: &HttpResponse, text: &str) -> HttpResponse {
+    cut(answer, |events| 1 + events.iter().position(|event| event.contains(text)).unwrap())
+}
+
+fn cut(answer: &HttpResponse, at: impl Fn(&[&str]) -> usize) -> HttpResponse {
+    let body = text_of(answer);
+    let events: Vec<&str> = body.split_inclusive("\n\n").collect();
+    let begin = events[..at(&events)].concat();
+    HttpResponse { steps: vec![Step::Send(begin.into()), Step::Cut], ..answer.clone() }
+}
+
+fn of_path(request: &HttpRequest) -> Wire {
+    match &request.target {
+        target if target.contains("messages") => Wire::Anthropic,
+        target if target.contains("responses") => Wire::Responses,
+        _ => Wire::OpenAi,
+    }
+}
+
+fn run(world: &World, wire: Wire, mock: &Mock, arguments: &[&str]) -> Ran {
+    finish(wire.haft(world, &mock.url(), arguments), &Input::Nothing)
+}
+
+/// The request of the second model behind each end of the first, as a line for the SDK's check.
+fn request(from: Wire, to: Wire, left: Left) -> String {
+    let case = format!("{from:?} {left:?} -> {to:?}");
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    world.file("red.png", PNG);
+    world.settings("[model]\nretry_seconds = 0\n");
+    let mut first = answers(from, left).into_iter();
+    let mut is_second = false;
+    let mock = Mock::with(move |_, request| {
+        is_second |= from != to && of_path(request) == to;
+        match first.next().filter(|_| !is_second) {
+            Some(answer) => answer,
+            None => of_path(request).text("Second words."),
+        }
+    });
+    run(&world, from, &mock, &["-p", "First of all."]);
+    let ran = run(&world, to, &mock, &["-p", "And second.", "-c"]);
+    assert_eq!((ran.code, &*ran.out), (Some(0), "Second words.\n"), "{case}: {ran:?}");
+    let body = mock.bodies().pop().unwrap();
+    for wanted in ["First of all.", "And second."] {
+        assert!(body.contains(wanted), "{case}: no {wanted} in {body}");
+    }
+    let results = body.matches(to.result_id()).count();
+    match left {
+        Left::AfterText => assert!(body.contains("First words."), "{case}: {body}"),
+        // What no proof stands behind goes back to no provider.
+        Left::InThinking => assert!(!body.contains("First thoughts."), "{case}: {body}"),
+        Left::CallOpen => {
+            assert_eq!(body.matches("\"read\"").count() - 1, results, "{case}: {body}")
+        }
+        Left::CallDone => assert!(results == 1 && body.contains("alpha"), "{case}: {body}"),
+        Left::Image => assert!(results == 1 && body.contains("iVBOR"), "{case}: {body}"),
+    }
+    let wire = match to {
+        Wire::Anthropic => "anthropic",
+        Wire::OpenAi => "openai",
+        Wire::Responses => "responses",
+    };
+    let body: Value = serde_json::from_str(&body).unwrap();
+    json!({"wire": wire, "case": case, "body": body}).to_string()
+}
+
+#[test]
+fn a_session_goes_on_with_any_model_from_wherever_it_was_left() {
+    let mut lines = String::new();
+    for from in WIRES {
+        for to in WIRES {
+            for left in ALL {
+                // Writing to a string cannot fail.
+                let _ = writeln!(lines, "{}", request(from, to, left));
+            }
+        }
+    }
+    assert_eq!(lines.lines().count(), 45);
+    let world = World::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/sdk_requests.py");
+    let mut command = world.program(machine::python());
+    command.arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
+    let ran = finish(command, &Input::Pipe(&lines));
+    assert_eq!((ran.code, &*ran.out), (Some(0), ""), "{}", ran.err);
+}
