@@ -165,11 +165,15 @@ fn check(said: &str, exchanges: &[Exchange], calls: usize, file: &Path) -> Resul
 
 /// `haft -p` in the scratch folder, sent to the server.
 fn haft(bench: &Bench, scratch: &Scratch, wire: Wire, server: &Server) -> Result<Command> {
+    let model = format!("{}/bench", wire.name());
+    // What is measured is no long session, and its server answers no other question.
+    let settings = format!("[models.\"{model}\"]\ncontext = 1000000\n");
+    fs::write(scratch.make("state")?.join("settings.toml"), settings)?;
     let mut command = bench.haft(scratch, &scratch.make("work")?)?;
     command
         .envs(wire.environment(&server.url()))
         .args(["-p", "go", "--output", "json", "--mode", "bypass"])
-        .args(["--model", &format!("{}/bench", wire.name())]);
+        .args(["--model", &model]);
     Ok(command)
 }
 
