@@ -17,7 +17,7 @@ use crate::{
 
 /// Where the first model is left.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Left {
+enum StopPoint {
     AfterText,
     InThinking,
     CallOpen,
@@ -25,19 +25,26 @@ enum Left {
     Image,
 }
 
-const ALL: [Left; 5] =
-    [Left::AfterText, Left::InThinking, Left::CallOpen, Left::CallDone, Left::Image];
+const ALL: [StopPoint; 5] = [
+    StopPoint::AfterText,
+    StopPoint::InThinking,
+    StopPoint::CallOpen,
+    StopPoint::CallDone,
+    StopPoint::Image,
+];
 
 /// The answers of the first model.
-fn answers(wire: Wire, left: Left) -> Vec<HttpResponse> {
+fn answers(wire: Wire, left: StopPoint) -> Vec<HttpResponse> {
     let call = |path: &str| wire.calls("first", &[("read", json!({ "path": path }))]);
     match left {
-        Left::AfterText => vec![wire.text("First words.")],
-        Left::InThinking => vec![cut_behind(&wire.thinking("First thoughts."), "First thoughts.")],
+        StopPoint::AfterText => vec![wire.text("First words.")],
+        StopPoint::InThinking => {
+            vec![cut_behind(&wire.thinking("First thoughts."), "First thoughts.")]
+        }
         // Its arguments have not come to their end.
-        Left::CallOpen => vec![cut_before(&call("a.txt"), "a.txt")],
-        Left::CallDone => vec![call("a.txt"), wire.text("First words.")],
-        Left::Image => vec![call("red.png"), wire.text("First words.")],
+        StopPoint::CallOpen => vec![cut_before(&call("a.txt"), "a.txt")],
+        StopPoint::CallDone => vec![call("a.txt"), wire.text("First words.")],
+        StopPoint::Image => vec![call("red.png"), wire.text("First words.")],
     }
 }
 
@@ -78,7 +85,7 @@ fn run(world: &World, wire: Wire, mock: &Mock, arguments: &[&str]) -> Ran {
 }
 
 /// The request of the second model behind each end of the first, as a line for the SDK's check.
-fn request(from: Wire, to: Wire, left: Left) -> String {
+fn request(from: Wire, to: Wire, left: StopPoint) -> String {
     let case = format!("{from:?} {left:?} -> {to:?}");
     let world = World::new();
     world.file("a.txt", "alpha\n");
@@ -102,14 +109,14 @@ fn request(from: Wire, to: Wire, left: Left) -> String {
     }
     let results = body.matches(to.result_id()).count();
     match left {
-        Left::AfterText => assert!(body.contains("First words."), "{case}: {body}"),
+        StopPoint::AfterText => assert!(body.contains("First words."), "{case}: {body}"),
         // What no proof stands behind goes back to no provider.
-        Left::InThinking => assert!(!body.contains("First thoughts."), "{case}: {body}"),
-        Left::CallOpen => {
+        StopPoint::InThinking => assert!(!body.contains("First thoughts."), "{case}: {body}"),
+        StopPoint::CallOpen => {
             assert_eq!(body.matches("\"read\"").count() - 1, results, "{case}: {body}")
         }
-        Left::CallDone => assert!(results == 1 && body.contains("alpha"), "{case}: {body}"),
-        Left::Image => assert!(results == 1 && body.contains("iVBOR"), "{case}: {body}"),
+        StopPoint::CallDone => assert!(results == 1 && body.contains("alpha"), "{case}: {body}"),
+        StopPoint::Image => assert!(results == 1 && body.contains("iVBOR"), "{case}: {body}"),
     }
     let wire = match to {
         Wire::Anthropic => "anthropic",
