@@ -113,7 +113,7 @@ fn request(from: Wire, to: Wire, left: StopPoint) -> String {
         // What no proof stands behind goes back to no provider.
         StopPoint::InThinking => assert!(!body.contains("First thoughts."), "{case}: {body}"),
         StopPoint::CallOpen => {
-            assert_eq!(body.matches("\"read\"").count() - 1, results, "{case}: {body}")
+            assert_eq!(body.matches("\"read\"").count() - 1, results, "{case}: {body}");
         }
         StopPoint::CallDone => assert!(results == 1 && body.contains("alpha"), "{case}: {body}"),
         StopPoint::Image => assert!(results == 1 && body.contains("iVBOR"), "{case}: {body}"),
