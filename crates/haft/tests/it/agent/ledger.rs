@@ -102,3 +102,42 @@ fn a_break_names_what_changed_and_what_it_costs() {
         assert!(cost.out.contains(" changed at byte "), "{cost:?}");
     }
 }
+
+/// Many steps on each wire: nothing that was sent before ever changes, and neither the log nor the
+/// output grows faster than the steps do.
+#[test]
+fn two_hundred_steps_leave_the_prefix_alone() {
+    for wire in WIRES {
+        let run = |steps: usize| {
+            let world = World::new();
+            world.settings(&format!("[models.\"{}\"]\ncontext = 1000000\n", wire.model()));
+            world.file("a.txt", "alpha beta gamma\n");
+            let mock = Mock::with(move |number, _| {
+                // Each asks for another line, or the answer would be that nothing has changed.
+                let input = json!({"pattern": format!("alpha|{number}"), "path": "a.txt"});
+                let call = [("grep", input)];
+                if number + 1 < steps {
+                    wire.calls(&format!("c{number}"), &call)
+                } else {
+                    wire.text("Done.")
+                }
+            });
+            let arguments = ["-p", "Go on.", "--output", "stream-json"];
+            let ran = finish(wire.haft(&world, &mock.url(), &arguments), &Input::Nothing);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
+            let rows = last["requests"].as_array().unwrap().clone();
+            assert_eq!(rows.len(), steps, "{wire:?}");
+            for (number, pair) in rows.windows(2).enumerate() {
+                let (before, now) = (&pair[0]["cache"], &pair[1]["cache"]);
+                assert_eq!(now["same"], before["bytes"], "{wire:?} {number}: {now}");
+                assert_eq!(now["changed"], Value::Null, "{wire:?} {number}: {now}");
+            }
+            let listed = world.run(&["session", "list", "--json"]).json();
+            (listed["bytes"].as_u64().unwrap(), ran.out.len() as u64)
+        };
+        let (half, whole) = (run(100), run(200));
+        assert!(whole.0 < half.0 * 9 / 4, "{wire:?}: the log has {half:?} and {whole:?} bytes");
+        assert!(whole.1 < half.1 * 9 / 4, "{wire:?}: the output has {half:?} and {whole:?} bytes");
+    }
+}
