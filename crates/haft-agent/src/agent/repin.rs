@@ -9,7 +9,7 @@ use haft_llm::{Effort, Provider, Target};
 use haft_tool::Dispatcher;
 use haft_types::{BreakCause, Prices};
 
-use super::{Agent, Pinned, compaction::Room};
+use super::{Agent, Pinned, compaction::Room, history};
 use crate::{compaction::ContextLimits, same_but_date};
 
 /// What changes before the next request.
@@ -53,6 +53,7 @@ impl Agent {
     pub(super) fn take_repin(&mut self) {
         let Some(repin) = self.pending.take() else { return };
         self.setup.dispatcher = repin.dispatcher;
+        history::offer(&self.setup.dispatcher, &self.fold, &self.setup.bus);
         let Some(cause) = repin.cause else { return };
         let mut pinned = repin.pinned;
         // Another date is no reason to send all of it again.
