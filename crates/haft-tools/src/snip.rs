@@ -3,10 +3,10 @@
 //! **Invariant:** it changes what later requests hold, and nothing else: no file, no log, no result
 //! that can be read at its address.
 
-use haft_tool::{Cx, SnipReport, Tool, WithHistory};
-use haft_types::{Access, Env, Kind, Outcome, Place, Plan, Target, ToolError, ToolSpec};
+use haft_tool::{Cx, SnipReport, Tool, WithHistory, schema_of};
+use haft_types::{Access, Env, Kind, Outcome, Place, Plan, Shape, Target, ToolError, ToolSpec};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Most characters of a reason.
@@ -27,12 +27,27 @@ pub struct Input {
     why: String,
 }
 
+/// What programs read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Data {
+    /// Messages that went.
+    messages: usize,
+    /// Calls that went with them.
+    calls: usize,
+    /// Tokens that later requests have less.
+    saved: u64,
+    /// Tokens that no cache has in the next request.
+    uncached: u64,
+}
+
 impl Tool for Snip {
     type Input = Input;
 
     fn spec(&self, _: &Env) -> ToolSpec {
         ToolSpec {
+            output_schema: schema_of::<Data>(),
             aliases: vec!["Snip".into()],
+            snippet: "Drop a stretch of your own history from view".into(),
             hint: "drop history context forget calls results shorten conversation".into(),
             kind: Kind::Other,
             primary: "why".into(),
@@ -73,8 +88,8 @@ impl Tool for Snip {
             "Dropped {messages} messages with {calls} calls: about {saved} tokens less from now \
              on. About {uncached} tokens behind them are sent uncached once."
         );
-        let data = json!({"messages": messages, "calls": calls, "saved": saved,
-            "uncached": uncached});
-        Ok(Outcome::text(text).with_data(data))
+        let data = json!(Data { messages, calls, saved, uncached });
+        let detail = Shape::Markdown { text: text.clone() };
+        Ok(Outcome::text(text).with_data(data).with_detail(detail))
     }
 }

@@ -1,16 +1,38 @@
 //! Every built-in tool stands what every tool has to stand.
 
+use std::sync::Arc;
+
 use haft_testkit::{
     harness::{self, Make},
     world::World,
 };
+use haft_tool::{History, SnipReport, WithHistory};
+use haft_types::TurnId;
 
 use crate::samples;
 
+/// A conversation that has one call.
+struct OneCall;
+
+impl History for OneCall {
+    fn snip(&self, _: TurnId, from: &str, _: &str, _: &str) -> Result<SnipReport, String> {
+        let report = SnipReport { messages: 2, calls: 1, saved: 900, uncached: 100 };
+        (from == "out://c1").then_some(report).ok_or_else(|| format!("{from:?} is no place"))
+    }
+}
+
+/// Gives the calls of a world a conversation that they are part of.
+fn with_history(world: World) -> World {
+    world.dispatcher.conversation.map.get::<WithHistory>().set(Arc::new(OneCall));
+    world
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_tool_passes_on_both_hosts() {
-    let memory: Make<'_> = &|tools, files| World::memory(tools, files.iter().copied()).unwrap();
-    let local: Make<'_> = &|tools, files| World::local(tools, files.iter().copied()).unwrap();
+    let memory: Make<'_> =
+        &|tools, files| with_history(World::memory(tools, files.iter().copied()).unwrap());
+    let local: Make<'_> =
+        &|tools, files| with_history(World::local(tools, files.iter().copied()).unwrap());
     let worlds = [("memory", memory), ("local", local)];
     let problems = harness::run(&haft_tools::builtin(), &samples::all(), &worlds).await;
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));

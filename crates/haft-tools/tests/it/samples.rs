@@ -24,6 +24,7 @@ pub(crate) fn all() -> Vec<Sample> {
         write(sample("write")),
         notebook_edit(sample("notebook_edit")),
         job(sample("job")),
+        snip(sample("snip")),
     ];
     samples.extend(searches(sample));
     samples
@@ -169,6 +170,19 @@ fn edit(sample: Sample) -> Sample {
             "Edit(hidden.txt)",
             json!({"path": "hidden.txt", "edits": one("SECRET", "x")}),
         )),
+        ..sample
+    }
+}
+
+fn snip(sample: Sample) -> Sample {
+    let of = |from: &str, why: &str| json!({"from": from, "to": "out://c1", "why": why});
+    Sample {
+        good: vec![of("out://c1", "it led nowhere")],
+        bad: vec![
+            (of("nowhere", "it led nowhere"), vec!["nowhere", "no place"]),
+            (of("out://c1", " "), vec!["why", "empty"]),
+        ],
+        denied: Some(("Snip", of("out://c1", "it led nowhere"))),
         ..sample
     }
 }
