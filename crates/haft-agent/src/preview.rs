@@ -40,15 +40,16 @@ pub struct MessagePreview {
 const SHOWN: usize = 60;
 
 /// Plans a compaction of a conversation whose requests begin with a system prompt and tools of these
-/// sizes, in tokens.
+/// sizes, in bytes.
 ///
 /// # Errors
 /// Where it cannot be made short enough: what is too big.
 pub fn preview_compaction(
     fold: &Fold,
-    (system, tools): (u64, u64),
+    (system, tools): (usize, usize),
     limits: &ContextLimits,
 ) -> Result<CompactionPreview, String> {
+    let (system, tools) = (tokens(system), tokens(tools));
     let messages = fold.final_messages();
     let size =
         |message: &Message| tokens(serde_json::to_string(message).map_or(0, |json| json.len()));

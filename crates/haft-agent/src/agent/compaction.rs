@@ -6,14 +6,15 @@
 //! tenth. Inputs are taken meanwhile, and an interrupt ends it.
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use haft_host::Outs;
 use haft_llm::{Delta, LlmError, NoBlobs, Request};
 use haft_tool::{Jobs, RecordError};
-use haft_types::{Body, BreakCause, CallId, From, Level, Message, Part, Stop, Summarizer, Usage};
+use haft_types::{Body, BreakCause, From, Level, Message, Part, Stop, Summarizer, Usage};
 use serde_json::{Value, value::RawValue};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::Agent;
+use super::{Agent, history::keep_results};
 use crate::{
     Input,
     compaction::{
@@ -115,6 +116,10 @@ pub(super) async fn summary(room: &mut Room) -> Result<Summary, LlmError> {
 }
 
 impl Agent {
+    fn outs(&self) -> &Outs {
+        &self.setup.dispatcher.session.outs
+    }
+
     fn limits(&self) -> ContextLimits {
         self.setup.context
     }
@@ -245,7 +250,7 @@ impl Agent {
         if calls.is_empty() {
             return Ok(false);
         }
-        self.keep_results(|call| calls.contains(call), usize::MAX);
+        keep_results(self.outs(), &self.fold, |call| calls.contains(call), usize::MAX);
         let count = calls.len();
         self.emit(Body::Break { cause: BreakCause::Masking, at_byte: Some(at_byte) })?;
         self.emit(Body::Masked { calls })?;
@@ -253,24 +258,6 @@ impl Agent {
         let text = format!("{results} left the model's view; each is still at its address");
         self.emit(Body::Notice { level: Level::Info, text })?;
         Ok(true)
-    }
-
-    /// Stores what leaves view where its address leads, of the first so many messages.
-    fn keep_results(&self, leaves: impl Fn(&CallId) -> bool, messages: usize) {
-        let outs = &self.setup.dispatcher.session.outs;
-        let texts: Vec<(CallId, String)> = {
-            let fold = self.fold();
-            let results = fold.final_messages().iter().take(messages).filter_map(|message| {
-                if let Message::Results { results } = message { Some(results) } else { None }
-            });
-            let leaving = results.flatten().filter(|result| leaves(&result.id));
-            let leaving = leaving.filter(|result| outs.open(&result.id).is_none());
-            leaving.map(|result| (result.id.clone(), result.outcome.joined_text())).collect()
-        };
-        for (call, text) in texts {
-            // Where there is no room for it, the log has it still.
-            drop(outs.put(&call, text.as_bytes()));
-        }
     }
 
     /// Bytes of the prefix, and of the messages before this one.
@@ -458,11 +445,11 @@ impl Agent {
         summary: Option<&Summary>,
     ) -> Result<String, String> {
         let attached = self.attached();
-        self.keep_results(|_| true, plan.cut);
+        keep_results(self.outs(), &self.fold, |_| true, plan.cut);
         let words = older_words(&self.fold(), plan);
         for (call, text) in words {
             // As with results.
-            drop(self.setup.dispatcher.session.outs.put(&call, text.as_bytes()));
+            drop(self.outs().put(&call, text.as_bytes()));
         }
         let (text, by) = match summary {
             Some(Summary { text, by }) => (Some(text.as_str()), Some(by.clone())),

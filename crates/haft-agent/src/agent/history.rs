@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use haft_host::Outs;
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Events as _, History, Session, SnipReport, WithHistory};
 use haft_types::{AgentPath, Body, BreakCause, CallId, Message, TurnId};
@@ -18,6 +19,28 @@ struct AgentHistory {
     bus: Bus,
 }
 
+/// Stores results that leave view where their addresses lead, of the first so many messages.
+pub(super) fn keep_results(
+    outs: &Outs,
+    fold: &Mutex<Fold>,
+    leaves: impl Fn(&CallId) -> bool,
+    messages: usize,
+) {
+    let texts: Vec<(CallId, String)> = {
+        let fold = fold.lock().unwrap_or_else(PoisonError::into_inner);
+        let results = fold.final_messages().iter().take(messages).filter_map(|message| {
+            if let Message::Results { results } = message { Some(results) } else { None }
+        });
+        let leaving = results.flatten().filter(|result| leaves(&result.id));
+        let leaving = leaving.filter(|result| outs.open(&result.id).is_none());
+        leaving.map(|result| (result.id.clone(), result.outcome.joined_text())).collect()
+    };
+    for (call, text) in texts {
+        // Where there is no room for it, the log has it still.
+        drop(outs.put(&call, text.as_bytes()));
+    }
+}
+
 /// Lets the tools of an agent change its conversation.
 pub(super) fn offer(dispatcher: &Dispatcher, fold: &Arc<Mutex<Fold>>, bus: &Bus) {
     let history = AgentHistory {
@@ -29,33 +52,13 @@ pub(super) fn offer(dispatcher: &Dispatcher, fold: &Arc<Mutex<Fold>>, bus: &Bus)
     dispatcher.conversation.map.get::<WithHistory>().set(Arc::new(history));
 }
 
-impl AgentHistory {
-    /// Stores results where their addresses lead.
-    fn keep(&self, fold: &Mutex<Fold>, calls: &[CallId]) {
-        let Some(session) = self.session.upgrade() else { return };
-        let texts: Vec<(CallId, String)> = {
-            let fold = fold.lock().unwrap_or_else(PoisonError::into_inner);
-            let results = fold.final_messages().iter().filter_map(|message| match message {
-                Message::Results { results } => Some(results),
-                _ => None,
-            });
-            let going = results.flatten().filter(|result| calls.contains(&result.id));
-            going.map(|result| (result.id.clone(), result.outcome.joined_text())).collect()
-        };
-        for (call, text) in texts {
-            if session.outs.open(&call).is_none() {
-                // Where there is no room for it, the log has it still.
-                drop(session.outs.put(&call, text.as_bytes()));
-            }
-        }
-    }
-}
-
 impl History for AgentHistory {
     fn snip(&self, turn: TurnId, from: &str, to: &str, why: &str) -> Result<SnipReport, String> {
         let fold = self.fold.upgrade().ok_or("the conversation is over")?;
         let stretch = fold.lock().unwrap_or_else(PoisonError::into_inner).stretch(from, to)?;
-        self.keep(&fold, &stretch.calls);
+        if let Some(session) = self.session.upgrade() {
+            keep_results(&session.outs, &fold, |call| stretch.calls.contains(call), usize::MAX);
+        }
         let calls: Vec<String> = stretch.calls.iter().map(CallId::address).collect();
         let kept = match &calls[..] {
             [] => String::new(),

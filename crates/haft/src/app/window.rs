@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use haft_agent::{ContextLimits, WindowUse};
+use haft_config::Settings;
 use haft_llm::ModelRef;
 
 use super::{
@@ -33,14 +34,18 @@ pub async fn limits(reference: &ModelRef, base: &Base) -> (ContextLimits, Option
             ));
         }
     }
+    (limits_of(window, settings), guessed)
+}
+
+/// When a conversation is shortened for a window of this size.
+pub fn limits_of(window: Option<u64>, settings: &Settings) -> ContextLimits {
     let context = &settings.context;
-    let limits = ContextLimits {
+    ContextLimits {
         window,
         mask_from: context.mask_percent,
         compact_from: context.compact_percent,
         most_after: context.after_percent,
-    };
-    (limits, guessed)
+    }
 }
 
 /// A row for each part of the next request, with its tokens and, where the price is known, what they

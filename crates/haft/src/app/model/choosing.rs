@@ -7,7 +7,7 @@ use std::{
     fmt::Write as _,
     io::{Read as _, Write as _},
     net::{TcpStream, ToSocketAddrs as _},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use haft_config::Environment;
@@ -18,8 +18,10 @@ use super::endpoint;
 
 /// How long a server of this machine may take for each step.
 const WITHIN: Duration = Duration::from_millis(300);
+/// How long its answer may take in all.
+const WHOLE: Duration = Duration::from_secs(1);
 /// Bytes of its answer that are read.
-const MOST: u64 = 256 << 10;
+const MOST: usize = 256 << 10;
 /// Models of one that are named.
 const NAMED: usize = 4;
 
@@ -156,7 +158,7 @@ pub fn window_of(server: &Preset, environment: &Environment, model: &str) -> Opt
 /// What a server answers to a request for a path behind its address; none where it is no JSON.
 fn answer(address: &str, behind: &str) -> Option<Value> {
     let rest = address.strip_prefix("http://")?;
-    let (authority, path) = rest.split_once('/').map_or((rest, ""), |(name, path)| (name, path));
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let path = if path.is_empty() { behind.to_owned() } else { format!("/{path}{behind}") };
     let mut connection = authority
         .to_socket_addrs()
@@ -167,9 +169,15 @@ fn answer(address: &str, behind: &str) -> Option<Value> {
     // Of version 1.0, so that the answer is neither in chunks nor kept open.
     let request = format!("GET {path} HTTP/1.0\r\nHost: {authority}\r\n\r\n");
     connection.write_all(request.as_bytes()).ok()?;
-    let mut answer = Vec::new();
-    // What came until it went silent counts.
-    let _ = connection.take(MOST).read_to_end(&mut answer);
+    let (mut answer, end) = (Vec::new(), Instant::now() + WHOLE);
+    let mut piece = [0; 4_096];
+    // What came until it went silent counts. One that says a little again and again is left, too.
+    while answer.len() < MOST && Instant::now() < end {
+        match connection.read(&mut piece) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => answer.extend_from_slice(&piece[..count]),
+        }
+    }
     let text = String::from_utf8_lossy(&answer);
     let (head, body) = text.split_once("\r\n\r\n")?;
     let is_fine = head.split_whitespace().nth(1) == Some("200");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use haft_agent::{CompactionPreview, ContextLimits, MessagePreview, preview_compaction};
+use haft_agent::{CompactionPreview, MessagePreview, preview_compaction};
 use haft_session::{Fold, Store};
 use haft_types::{AgentPath, Body};
 use serde_json::json;
@@ -12,6 +12,7 @@ use crate::{
         base::{Base, find},
         model::{UNKNOWN_CONTEXT, facts, last_used, named},
         problem::Problems,
+        window,
     },
     cli::{
         Common,
@@ -20,9 +21,6 @@ use crate::{
     faces,
     plain::safe,
 };
-
-/// Bytes that are taken for a token.
-const TOKEN: u64 = 4;
 
 /// Shows what a compaction of a session would do; nothing is changed.
 pub fn run(store: &Store, id: &str, (dry_run, as_json): (bool, bool)) -> Ending {
@@ -49,9 +47,7 @@ pub fn run(store: &Store, id: &str, (dry_run, as_json): (bool, bool)) -> Ending 
                 if let (Body::Pinned { system, tools, .. }, true) =
                     (&event.body, event.agent.is_main())
                 {
-                    let system: usize = system.iter().map(String::len).sum();
-                    let tokens = |bytes: usize| (bytes as u64).div_ceil(TOKEN);
-                    fixed = (tokens(system), tokens(tools.len()));
+                    fixed = (system.iter().map(String::len).sum(), tools.len());
                 }
                 fold.push(&event);
             }
@@ -62,13 +58,7 @@ pub fn run(store: &Store, id: &str, (dry_run, as_json): (bool, bool)) -> Ending 
     let known = model.as_ref().and_then(|name| named(name, settings).ok());
     let known = known.and_then(|reference| facts(&reference, settings).context);
     let window = known.unwrap_or(UNKNOWN_CONTEXT);
-    let context = &settings.context;
-    let limits = ContextLimits {
-        window: Some(window),
-        mask_from: context.mask_percent,
-        compact_from: context.compact_percent,
-        most_after: context.after_percent,
-    };
+    let limits = window::limits_of(Some(window), settings);
     let preview = preview_compaction(&fold, fixed, &limits).map_err(Failure::Failed)?;
     if as_json {
         return println_json(&as_object(&preview, window).to_string());

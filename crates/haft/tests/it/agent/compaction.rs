@@ -1,12 +1,15 @@
 //! A conversation that outgrows its model's window: it is summed up, and nothing of the person's is
 //! lost.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
-use haft_testkit::http::{HttpRequest, HttpResponse};
+use haft_testkit::http::{HttpRequest, HttpResponse, Step};
 use haft_types::{Body, BreakCause, Event};
 use serde_json::json;
 
@@ -381,4 +384,19 @@ fn a_dry_run_shows_what_would_be_kept_and_dropped() {
     let refused = dry(&[]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("/compact") && refused.err.contains("--dry-run"), "{refused:?}");
+}
+
+/// A local server that says its list a byte at a time, for half an hour, holds nobody up.
+#[test]
+fn a_server_that_drips_is_left_at_the_start() {
+    let world = World::new();
+    let mock = Mock::serving(|request| match request.method.as_str() {
+        "GET" => HttpResponse {
+            steps: vec![Step::Drip(vec![b' '; 10_000].into(), Duration::from_millis(200))],
+            ..HttpResponse::new(200, "application/json", "")
+        },
+        _ => Wire::OpenAi.text("Yes."),
+    });
+    let ran = go_with(&world, &mock, &["-p", "go"]);
+    assert_eq!((ran.code, &*ran.out), (Some(0), "Yes.\n"), "{ran:?}");
 }
