@@ -40,6 +40,7 @@ pub struct Bus(Arc<Inner>);
 struct Inner {
     clock: Clock,
     blobs: haft_session::Blobs,
+    format: haft_session::Format,
     syncer: Syncer,
     /// What no event shows.
     secrets: OnceLock<Arc<Secrets>>,
@@ -85,10 +86,11 @@ impl Bus {
     fn with(log: Log, clock: Clock, held: Option<HeldBack>) -> Self {
         let state = State { folds: Vec::new(), held, feeds: Vec::new(), log };
         let (blobs, syncer) = (state.log.blobs().clone(), state.log.syncer().clone());
+        let format = state.log.format();
         let (state, dirty) = (Mutex::new(state), AtomicBool::new(false));
         let keeping = Mutex::new(());
         let secrets = OnceLock::new();
-        Self(Arc::new(Inner { clock, blobs, syncer, secrets, state, keeping, dirty }))
+        Self(Arc::new(Inner { clock, blobs, format, syncer, secrets, state, keeping, dirty }))
     }
 
     /// Hides the values of these secrets in every later event; can be set once.
@@ -219,9 +221,9 @@ impl Bus {
     }
 
     fn pack(&self, event: &Event) -> Result<Packed, RecordError> {
-        let packed = match Packed::small(event).map_err(|error| unkept(&error))? {
+        let packed = match Packed::small(event, self.0.format).map_err(|error| unkept(&error))? {
             Some(packed) => Ok(packed),
-            None => aside(|| Packed::new(event, &self.0.blobs)),
+            None => aside(|| Packed::new(event, &self.0.blobs, self.0.format)),
         };
         packed.map_err(|error| unkept(&error))
     }

@@ -10,11 +10,13 @@
 
 use std::io::{self, Write};
 
-use haft_types::{Blob, Event, EventId, Hash, VERSION};
-use serde::Serialize;
+use haft_types::{
+    AgentPath, Blob, Body, CallId, Event, EventId, Hash, Outcome, Status, TurnId, VERSION,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Blobs, SessionError, list::first_chars};
+use crate::{Blobs, SessionError, list::first_chars, repeats};
 
 /// The most bytes that one value, or one line that needs no look at its values, has in the log.
 pub const INLINE_MAX: usize = 8192;
@@ -36,6 +38,35 @@ pub(crate) const KEY: &str = "$blob";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
+/// How the lines of a log are written. A log keeps the format that it began with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Each value where it belongs.
+    One,
+    /// What an outcome says more than once stands there once.
+    Two,
+}
+
+impl Format {
+    /// The newest one that is known.
+    pub(crate) const NEWEST: u32 = 2;
+
+    /// The format of a log by the version that its lines name.
+    pub(crate) const fn of(version: u32) -> Self {
+        if version < 2 { Self::One } else { Self::Two }
+    }
+
+    const fn version(self) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+}
+
+/// Shorter outcomes are not looked at for what they say twice.
+const REPEATS_FROM: usize = 1_024;
+
 /// An event as the log will hold it, large values moved out, but for its place in the log.
 ///
 /// Made without the log, so that whoever appends holds nothing up.
@@ -43,6 +74,7 @@ const JSON: &str = "application/json";
 pub struct Packed {
     /// The fields behind version, id and parent, each with the comma before it.
     fields: Vec<u8>,
+    format: Format,
 }
 
 impl Packed {
@@ -50,39 +82,55 @@ impl Packed {
     ///
     /// # Errors
     /// When the event is a passing one, or its large values cannot be kept.
-    pub fn new(event: &Event, blobs: &Blobs) -> Result<Self, SessionError> {
-        if let Some(packed) = Self::small(event)? {
+    pub fn new(event: &Event, blobs: &Blobs, format: Format) -> Result<Self, SessionError> {
+        if let Some(packed) = Self::small(event, format)? {
             return Ok(packed);
         }
-        let mut value = serde_json::to_value(event)?;
+        let mut value = Self::value(event, format)?;
         if let Value::Object(fields) = &mut value {
             for field in fields.values_mut() {
                 pack(field, blobs)?;
             }
         }
-        Self::placeless(event, serde_json::to_vec(&value)?)
+        Self::placeless(event, serde_json::to_vec(&value)?, format)
+    }
+
+    /// An event as this format has it.
+    fn value(event: &Event, format: Format) -> Result<Value, SessionError> {
+        let mut value = serde_json::to_value(event)?;
+        if format == Format::Two
+            && matches!(event.body, Body::CallEnded { .. })
+            && let Some(outcome) = value.get_mut("outcome")
+        {
+            repeats::fold(outcome);
+        }
+        Ok(value)
     }
 
     /// Packs an event that needs no blob, and so touches no disk; none where it may need one.
     ///
     /// # Errors
     /// When the event is a passing one.
-    pub fn small(event: &Event) -> Result<Option<Self>, SessionError> {
+    pub fn small(event: &Event, format: Format) -> Result<Option<Self>, SessionError> {
         if !event.body.is_durable() {
             return Err(SessionError::Passing);
         }
         let mut fields = Vec::new();
         let fits = serde_json::to_writer(Short(&mut fields), event).is_ok();
-        (fits && is_plain(&fields)).then(|| Self::placeless(event, fields)).transpose()
+        let is_long = fits && fields.len() > REPEATS_FROM && format == Format::Two;
+        if is_long && matches!(event.body, Body::CallEnded { .. }) {
+            fields = serde_json::to_vec(&Self::value(event, format)?)?;
+        }
+        (fits && is_plain(&fields)).then(|| Self::placeless(event, fields, format)).transpose()
     }
 
     /// Takes off the place that the event has so far, if any: it is not the one that it will have.
-    fn placeless(event: &Event, mut fields: Vec<u8>) -> Result<Self, SessionError> {
+    fn placeless(event: &Event, mut fields: Vec<u8>, format: Format) -> Result<Self, SessionError> {
         let placed =
             serde_json::to_string(&Placed { v: event.v, id: event.id, parent: event.parent })?;
         fields.drain(..placed.len() - 1);
         fields.pop();
-        Ok(Self { fields })
+        Ok(Self { fields, format })
     }
 
     /// Writes the whole line, without its line feed.
@@ -94,7 +142,8 @@ impl Packed {
         line: &mut Vec<u8>,
     ) {
         line.clear();
-        line.extend_from_slice(format!("{{\"v\":{VERSION},\"id\":{}", id.0).as_bytes());
+        let version = self.format.version();
+        line.extend_from_slice(format!("{{\"v\":{version},\"id\":{}", id.0).as_bytes());
         if let Some(parent) = parent {
             line.extend_from_slice(format!(",\"parent\":{}", parent.0).as_bytes());
         }
@@ -116,21 +165,82 @@ struct Placed {
 /// Reads the event of one line, moved-out values put back.
 pub(crate) fn decode(line: &[u8], blobs: &Blobs) -> Result<Event, crate::LineFault> {
     let broken = |error: serde_json::Error| crate::LineFault::NotAnEvent(error.to_string());
-    if memchr::memmem::find(line, b"$blob\"").is_none() {
+    let has = |marker: &[u8]| memchr::memmem::find(line, marker).is_some();
+    if !has(b"$blob\"") && !has(b"$same\"") {
         return serde_json::from_slice(line).map_err(broken).and_then(known);
     }
     let mut value: Value = serde_json::from_slice(line).map_err(broken)?;
     let mut restorer = Restorer { blobs, left: RESTORED_MAX };
     restorer.restore(&mut value, NESTED_MAX)?;
+    let version = value.get("v").and_then(Value::as_u64).unwrap_or_default();
+    if version >= 2
+        && let Some(outcome) = value.get_mut("outcome")
+    {
+        repeats::expand(outcome)?;
+    }
     serde_json::from_value(value).map_err(broken).and_then(known)
 }
 
-/// An event of a version that is known: what a later one means by its fields is not.
-fn known(event: Event) -> Result<Event, crate::LineFault> {
-    if event.v <= VERSION {
-        return Ok(event);
+/// All that is read of an event whose content nobody needs.
+#[derive(Deserialize)]
+struct Bare {
+    id: EventId,
+    #[serde(default)]
+    parent: Option<EventId>,
+    #[serde(default)]
+    turn: TurnId,
+    #[serde(default)]
+    agent: AgentPath,
+    at: u64,
+    #[serde(default)]
+    call: Option<CallId>,
+    #[serde(default)]
+    tool: String,
+    #[serde(default)]
+    took: u64,
+    #[serde(default)]
+    outcome: BareOutcome,
+}
+
+/// One that moved out counts as done.
+#[derive(Default, Deserialize)]
+struct BareOutcome {
+    #[serde(default)]
+    status: Status,
+}
+
+/// Reads of the event of one line that it happened, and of what needs no blob the rest.
+pub(crate) fn decode_bare(
+    line: &[u8],
+    kind: &str,
+    blobs: &Blobs,
+) -> Result<Event, crate::LineFault> {
+    if !matches!(kind, "call_ended" | "call_started" | "pinned") {
+        return decode(line, blobs);
     }
-    let why = format!("it is of version {}, and this haft knows up to {VERSION}", event.v);
+    let broken = |error: serde_json::Error| crate::LineFault::NotAnEvent(error.to_string());
+    let Bare { id, parent, turn, agent, at, call, tool, took, outcome } =
+        serde_json::from_slice(line).map_err(broken)?;
+    let body = match (kind, call) {
+        ("call_ended", Some(call)) => {
+            Body::CallEnded { call, outcome: Outcome::ended(outcome.status, ""), took }
+        }
+        ("call_started", Some(call)) => Body::CallStarted { call, tool, input: None, plan: None },
+        ("pinned", _) => {
+            Body::Pinned { system: Vec::new(), tools: String::new(), format: String::new() }
+        }
+        _ => return Err(crate::LineFault::NotAnEvent("missing field `call`".to_owned())),
+    };
+    Ok(Event { v: VERSION, id: Some(id), parent, turn, agent, at, body })
+}
+
+/// An event of a format that is known: what a later one means by its fields is not.
+fn known(event: Event) -> Result<Event, crate::LineFault> {
+    if event.v <= Format::NEWEST {
+        // How it was written is nobody's concern behind this.
+        return Ok(Event { v: event.v.min(VERSION), ..event });
+    }
+    let why = format!("it is of version {}, and this haft knows up to {}", event.v, Format::NEWEST);
     Err(crate::LineFault::NotAnEvent(why))
 }
 

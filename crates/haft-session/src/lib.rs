@@ -27,6 +27,7 @@ mod copies;
 mod error;
 mod files;
 mod fold;
+mod history;
 mod journal;
 mod large_values;
 mod list;
@@ -37,6 +38,7 @@ mod pre_images;
 mod read;
 mod recent;
 mod repair;
+mod repeats;
 mod snip;
 mod store;
 mod sync;
@@ -48,8 +50,9 @@ pub use crate::{
     copies::{Copies, CrashLeftovers as LeftCopies},
     error::{LineError, LineFault, SessionError},
     fold::{Fold, conversation, on_branch, states},
+    history::History,
     journal::{CrashLeftovers, Journal, Journals},
-    large_values::{INLINE_MAX, Packed},
+    large_values::{Format, INLINE_MAX, Packed},
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
     log::{Log, fresh_key, recalled},
     outputs::{Usage, bytes_below},

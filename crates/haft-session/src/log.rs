@@ -12,7 +12,9 @@ use std::{
 
 use haft_types::{CallId, Event, EventId, Hash, VERSION};
 
-use crate::{Blobs, Packed, SessionError, SessionId, Syncer, files, lock_owner::holder, repair};
+use crate::{
+    Blobs, Format, Packed, SessionError, SessionId, Syncer, files, lock_owner::holder, repair,
+};
 
 /// A buffer that grew over this many bytes is given back after use.
 const BUFFER_KEPT: usize = 256 << 10;
@@ -24,6 +26,7 @@ pub struct Log {
     dir: PathBuf,
     path: PathBuf,
     blobs: Blobs,
+    format: Format,
     syncer: Syncer,
     /// Bytes of whole lines.
     len: u64,
@@ -46,6 +49,7 @@ impl Log {
             syncer: Syncer::new(dir.clone(), path.clone(), blobs.clone()),
             path,
             blobs,
+            format: Format::Two,
             dir,
             len: 0,
             prev: Hash::of(b""),
@@ -67,7 +71,7 @@ impl Log {
         lock(&file, &log.path, &log.session)?;
         let (tail, aside) = repair::repair(&file, &log.path)?;
         log.syncer.open(file, false);
-        (log.len, log.prev) = (tail.len, tail.hash);
+        (log.len, log.prev, log.format) = (tail.len, tail.hash, tail.format);
         (log.last, log.leaf) = (tail.last, tail.last);
         log.blobs.remove_leftovers();
         if let Some(aside) = aside {
@@ -84,7 +88,7 @@ impl Log {
     /// # Errors
     /// When the event is a passing one, or cannot be written; the log is then as it was before.
     pub fn append(&mut self, event: &mut Event) -> Result<EventId, SessionError> {
-        let packed = Packed::new(event, &self.blobs)?;
+        let packed = Packed::new(event, &self.blobs, self.format)?;
         self.append_packed(event, &packed)
     }
 
@@ -156,6 +160,11 @@ impl Log {
     /// The log's file; not there before the first event.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How its lines are written: as the first ones, for haft of an earlier version reads them, too.
+    pub fn format(&self) -> Format {
+        self.format
     }
 
     /// The session's blobs.

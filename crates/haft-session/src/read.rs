@@ -10,10 +10,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_types::{Event, EventId, Hash, VERSION};
+use haft_types::{Event, EventId, Hash};
 use serde::Deserialize;
 
-use crate::{Blobs, LineError, LineFault, SessionError, Tree, files, large_values};
+use crate::{
+    Blobs, Format, LineError, LineFault, SessionError, Tree, files, history::Head, large_values,
+};
 
 /// The most bytes of a line that is read; written lines stay far below.
 pub const LINE_MAX: usize = 4 << 20;
@@ -61,6 +63,11 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
+    /// The line that was read last.
+    pub(crate) fn last(&self) -> &[u8] {
+        &self.line
+    }
+
     pub(crate) fn error(&self, fault: LineFault) -> LineError {
         LineError { path: self.path.clone(), line: self.number, fault }
     }
@@ -93,25 +100,23 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// All that is read of a line to know its place.
-#[derive(Deserialize)]
-pub(crate) struct Link {
-    #[serde(default)]
-    v: u32,
-    pub(crate) id: EventId,
-    #[serde(default)]
-    pub(crate) parent: Option<EventId>,
-}
-
 /// The events of a log in the order in which they were written, large values put back.
 pub struct Events {
     lines: Lines,
     blobs: Blobs,
+    /// Their types; none for all.
+    kinds: Option<&'static [&'static str]>,
 }
 
 impl Events {
     pub(crate) fn open(log: &Path, blobs: Blobs) -> Result<Self, SessionError> {
-        Ok(Self { lines: Lines::open(log)?, blobs })
+        Ok(Self { lines: Lines::open(log)?, blobs, kinds: None })
+    }
+
+    /// Only events of these types, as the log names them; of others no more than that is read.
+    #[must_use]
+    pub fn only(self, kinds: &'static [&'static str]) -> Self {
+        Self { kinds: Some(kinds), ..self }
     }
 }
 
@@ -119,8 +124,16 @@ impl Iterator for Events {
     type Item = Result<Event, LineError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let event = self.lines.read()?.and_then(|line| large_values::decode(line, &self.blobs));
-        Some(event.map_err(|fault| self.lines.error(fault)))
+        loop {
+            let line = self.lines.read()?;
+            if let (Ok(line), Some(kinds)) = (&line, self.kinds)
+                && Head::of(line).is_some_and(|head| !kinds.contains(&&*head.kind))
+            {
+                continue;
+            }
+            let event = line.and_then(|line| large_values::decode(line, &self.blobs));
+            return Some(event.map_err(|fault| self.lines.error(fault)));
+        }
     }
 }
 
@@ -131,6 +144,8 @@ pub struct Branch {
     blobs: Blobs,
     /// None where the whole log is one branch.
     path: Option<BTreeSet<EventId>>,
+    /// Their types; none for all.
+    kinds: Option<&'static [&'static str]>,
     tree: Tree,
     leaf: EventId,
 }
@@ -144,9 +159,8 @@ impl Branch {
         let mut tree = Tree::default();
         let mut lines = Lines::open(log)?;
         while let Some(line) = lines.read() {
-            let link = line.ok().and_then(|line| serde_json::from_slice::<Link>(line).ok());
-            if let Some(link) = link {
-                if link.v > VERSION {
+            if let Some(link) = line.ok().and_then(Head::of) {
+                if link.v > Format::NEWEST {
                     return Err(SessionError::Newer { path: log.to_owned(), version: link.v });
                 }
                 tree.add(link.id, link.parent);
@@ -159,7 +173,13 @@ impl Branch {
         }
         let path = tree.path(leaf);
         let path = (path.len() < tree.len()).then(|| path.into_iter().collect());
-        Ok(Self { lines: Lines::open(log)?, blobs, path, tree, leaf })
+        Ok(Self { lines: Lines::open(log)?, blobs, path, kinds: None, tree, leaf })
+    }
+
+    /// Only events of these types, as the log names them; of others no more than that is read.
+    #[must_use]
+    pub fn only(self, kinds: &'static [&'static str]) -> Self {
+        Self { kinds: Some(kinds), ..self }
     }
 
     /// The log's events and their parents.
@@ -178,14 +198,14 @@ impl Iterator for Branch {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let event = match (self.lines.read()?, &self.path) {
-                (Ok(line), Some(path)) => match serde_json::from_slice::<Link>(line) {
-                    Ok(Link { id, .. }) if !path.contains(&id) => continue,
-                    _ => large_values::decode(line, &self.blobs),
-                },
-                (Ok(line), None) => large_values::decode(line, &self.blobs),
-                (Err(fault), _) => Err(fault),
-            };
+            let line = self.lines.read()?;
+            if let Some(head) = line.as_ref().ok().and_then(|line| Head::of(line))
+                && (self.kinds.is_some_and(|kinds| !kinds.contains(&&*head.kind))
+                    || self.path.as_ref().is_some_and(|path| !path.contains(&head.id)))
+            {
+                continue;
+            }
+            let event = line.and_then(|line| large_values::decode(line, &self.blobs));
             return Some(event.map_err(|fault| self.lines.error(fault)));
         }
     }

@@ -13,7 +13,7 @@ use std::{
 use haft_types::{AgentPath, Body, Event, EventId, Hash, Level, TurnId, VERSION};
 use serde::Deserialize;
 
-use crate::{LINE_MAX, SessionError, files};
+use crate::{Format, LINE_MAX, SessionError, files};
 
 /// Bytes looked at in one step, from the end on.
 const STEP: u64 = 64 << 10;
@@ -26,6 +26,8 @@ pub(crate) struct Tail {
     pub(crate) hash: Hash,
     /// The last event; 0 where there is none.
     pub(crate) last: EventId,
+    /// That of the last line.
+    pub(crate) format: Format,
 }
 
 /// What was cut off, and where it is.
@@ -76,14 +78,16 @@ pub(crate) fn repair(file: &File, path: &Path) -> Result<(Tail, Option<Aside>), 
     let mut end = line_end(&mut reader, full).map_err(failed)?;
     let tail = loop {
         if end == 0 {
-            break Tail { len: 0, hash: Hash::of(b""), last: EventId(0) };
+            let (hash, last) = (Hash::of(b""), EventId(0));
+            break Tail { len: 0, hash, last, format: Format::Two };
         }
         let start = line_end(&mut reader, end - 1).map_err(failed)?;
         if let Some((hash, head)) = event_at(&mut reader, start, end - 1).map_err(failed)? {
-            if head.v > VERSION {
+            if head.v > Format::NEWEST {
                 return Err(SessionError::Newer { path: path.to_owned(), version: head.v });
             }
-            break Tail { len: end, hash, last: head.id };
+            let format = Format::of(head.v);
+            break Tail { len: end, hash, last: head.id, format };
         }
         end = start;
     };

@@ -12,8 +12,8 @@ use std::{
 use haft_types::{CallId, EventId, HostPath};
 
 use crate::{
-    Blobs, Collected, Lately, Listing, Log, PreImages, SessionError, SessionInfo, Usage, Verdict,
-    list, log, outputs, pre_images,
+    Blobs, Collected, History, Lately, Listing, Log, PreImages, SessionError, SessionInfo, Usage,
+    Verdict, list, log, outputs, pre_images,
     read::{self, Branch, Events},
     recent,
 };
@@ -111,6 +111,15 @@ impl Store {
     pub fn events(&self, id: &SessionId) -> Result<Events, SessionError> {
         let events = Events::open(&self.log_path(id), self.blobs(id));
         events.map_err(|error| self.or_missing(id, error))
+    }
+
+    /// What a session is resumed from.
+    ///
+    /// # Errors
+    /// When its log does not exist, cannot be opened, or is of a later version.
+    pub fn history(&self, id: &SessionId) -> Result<History, SessionError> {
+        let history = History::open(&self.log_path(id), &self.blobs(id));
+        history.map_err(|error| self.or_missing(id, error))
     }
 
     /// The events of the branch that ends at `leaf`; without one, at the last event.

@@ -4,7 +4,8 @@
 use std::{fs, path::Path};
 
 use haft_session::{LineFault, SessionError, SessionId, Store};
-use haft_types::{Body, Event};
+use haft_types::{Body, CallId, Event};
+use serde_json::json;
 
 use crate::events::{append, event, read, session, store, text, user};
 
@@ -236,6 +237,49 @@ fn a_bad_line_is_numbered_and_hides_no_other() {
     assert_eq!(found.len(), 4);
 }
 
+/// An outcome that says one text to the model, to programs and to people.
+fn told_thrice() -> Body {
+    let text = "a line of output\n".repeat(100);
+    let outcome = json!({
+        "status": "done",
+        "content": [{"type": "text", "text": text}],
+        "data": {"stdout": text},
+        "detail": {"shape": "terminal", "command": "make", "output": text},
+    });
+    let outcome = serde_json::from_value(outcome).unwrap();
+    Body::CallEnded { call: CallId::nth(1), outcome, took: 3 }
+}
+
+#[test]
+fn a_result_is_stored_once_but_in_a_log_of_the_first_version() {
+    let (_home, store) = store();
+    let mut log = store.create();
+    append(&mut log, [session("/w"), user("hi"), told_thrice()]);
+    let (id, path) = (log.session().clone(), log.path().to_owned());
+    drop(log);
+    let ended = |id: &haft_session::SessionId| -> Vec<Event> {
+        let events = store.events(id).unwrap().map(Result::unwrap);
+        events.filter(|event| matches!(event.body, Body::CallEnded { .. })).collect()
+    };
+    let new = fs::read_to_string(&path).unwrap();
+    assert!(new.lines().all(|line| line.starts_with("{\"v\":2,")), "{new}");
+    assert_eq!(new.matches("a line of output").count(), 100, "stored once");
+    assert_eq!(ended(&id)[0].body, told_thrice());
+    assert_eq!(ended(&id)[0].v, haft_types::VERSION, "how it was written is nobody's concern");
+    // The same log, as an earlier haft would have begun it.
+    let old = new.lines().take(2).map(|line| line.replace("{\"v\":2,", "{\"v\":1,"));
+    let old: String = old.map(|line| line + "\n").collect();
+    fs::write(&path, &old).unwrap();
+    let mut log = store.resume(&id).unwrap();
+    append(&mut log, [told_thrice()]);
+    drop(log);
+    let gone_on = fs::read_to_string(&path).unwrap();
+    assert!(gone_on.starts_with(&old), "nothing is written anew");
+    assert!(gone_on.lines().all(|line| line.starts_with("{\"v\":1,")), "{gone_on}");
+    assert_eq!(gone_on.matches("a line of output").count(), 300);
+    assert_eq!(ended(&id)[0].body, told_thrice());
+}
+
 #[test]
 fn a_log_of_a_later_version_is_left_as_it_is() {
     let (_home, store) = store();
@@ -243,17 +287,17 @@ fn a_log_of_a_later_version_is_left_as_it_is() {
     append(&mut log, [session("/w"), user("hi")]);
     let (id, path) = (log.session().clone(), log.path().to_owned());
     drop(log);
-    let later = fs::read_to_string(&path).unwrap().replace("{\"v\":1,", "{\"v\":2,");
+    let later = fs::read_to_string(&path).unwrap().replace("{\"v\":2,", "{\"v\":3,");
     fs::write(&path, &later).unwrap();
     for error in [store.resume(&id).err(), store.branch(&id, None).err()] {
         let error = error.unwrap();
-        assert!(matches!(error, SessionError::Newer { version: 2, .. }), "{error}");
+        assert!(matches!(error, SessionError::Newer { version: 3, .. }), "{error}");
         assert!(error.to_string().contains("update haft"), "{error}");
     }
     for event in store.events(&id).unwrap() {
         let error = event.unwrap_err();
         assert!(matches!(error.fault, LineFault::NotAnEvent(_)), "{error}");
-        assert!(error.to_string().contains("version 2"), "{error}");
+        assert!(error.to_string().contains("version 3"), "{error}");
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), later);
 }

@@ -8,7 +8,7 @@ use haft_types::{
 };
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
-use crate::events::{call, call_ended, call_started, ended, event, failed, text, user};
+use crate::events::{call, call_ended, call_started, ended, event, failed, store, text, user};
 
 fn any_call() -> impl Strategy<Value = String> {
     prop_oneof![9 => (1_u8..9).prop_map(|n| format!("c{n}")), 1 => Just("c1.1".to_owned())]
@@ -147,6 +147,27 @@ proptest! {
             prop_assert!(live.starts_with(&settled));
             let resumed = conversation(&events[..=at], EventId(at as u64 + 1), &main);
             prop_assert_eq!(live, resumed);
+        }
+    }
+
+    /// What a log is resumed from is the same conversation, though old results are not read.
+    #[test]
+    fn a_log_is_resumed_as_its_events_say(events in any_events()) {
+        let (_home, store) = store();
+        let mut log = store.create();
+        let mut fold = Fold::new(AgentPath::default());
+        for event in &events {
+            let mut event = event.clone();
+            log.append(&mut event).unwrap();
+            fold.push(&event);
+        }
+        if !events.is_empty() {
+            let mut history = store.history(log.session()).unwrap();
+            prop_assert!(history.faults.is_empty() && history.broken.is_none());
+            prop_assert_eq!(history.events.len(), events.len());
+            prop_assert_eq!(history.fold.messages(), fold.messages());
+            prop_assert_eq!(history.fold.person_messages(), fold.person_messages());
+            prop_assert_eq!(history.fold.unanswered(), fold.unanswered());
         }
     }
 

@@ -6,6 +6,7 @@ mod durability;
 mod events;
 mod fold;
 mod fold_properties;
+mod history;
 mod lists;
 mod outputs;
 mod round_trip;

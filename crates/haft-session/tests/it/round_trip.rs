@@ -51,16 +51,18 @@ fn only_blob(log: &Log) -> PathBuf {
 
 #[test]
 fn a_field_moves_out_in_one_unless_it_is_huge() {
-    let outcome = |len: usize| {
-        let text = "b".repeat(len);
-        let mut outcome = Outcome::text(text.clone()).with_data(json!({"$blob": text.clone()}));
-        outcome.detail = Some(Shape::Json { value: json!({"x": [text.clone(), text]}) }.into());
+    // What repeats is stored once anyway.
+    let outcome = |len: usize, letters: [&str; 4]| {
+        let [model, data, first, second] = letters.map(|letter| letter.repeat(len));
+        let mut outcome = Outcome::text(model).with_data(json!({"$blob": data}));
+        outcome.detail = Some(Shape::Json { value: json!({"x": [first, second]}) }.into());
         Body::CallEnded { call: CallId::nth(1), outcome, took: 1 }
     };
-    for (len, at_once) in [(9_000, true), (60_000, false)] {
+    for (len, letters, at_once) in [(9_000, ["a", "b", "c", "d"], true), (80_000, ["b"; 4], false)]
+    {
         let (_home, store) = store();
         let mut log = store.create();
-        let events = append(&mut log, [outcome(len)]);
+        let events = append(&mut log, [outcome(len, letters)]);
         assert_eq!(read(&store, &log), events);
         let lines = fs::read_to_string(log.path()).unwrap();
         assert!(lines.len() < INLINE_MAX, "{}", lines.len());

@@ -253,6 +253,9 @@ fn of_cache(cache: &CacheUse) -> String {
     text
 }
 
+/// The types of the events that say what something cost.
+pub const BILLED: &[&str] = &["answer_ended", "compacted", "cache_used"];
+
 /// What a running session cost so far, for people.
 ///
 /// # Errors
@@ -267,7 +270,7 @@ pub fn of_session(core: &Core) -> Result<String, String> {
     let mut costs = Costs::new(&base.loaded.settings, &base.environment);
     let events = store.events(&id).map_err(|error| error.to_string())?;
     // What cannot be read was told when the session was opened.
-    events.flatten().for_each(|event| costs.take(&event));
+    events.only(BILLED).flatten().for_each(|event| costs.take(&event));
     Ok(costs.lines())
 }
 

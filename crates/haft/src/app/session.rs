@@ -15,7 +15,7 @@ use haft_agent::{Agents, Bus, Control, Pinned};
 use haft_config::{Layer, RuleCase};
 use haft_host::Outs;
 use haft_policy::{Grants, Mode};
-use haft_session::{Fold, LineFault, Log, SessionId, Store};
+use haft_session::{Fold, History, Log, SessionId, Store};
 use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
@@ -186,7 +186,7 @@ impl SessionBuilder<'_> {
         let store = base.store()?;
         let late = Arc::new(Mutex::new(None::<Bus>));
         recover(&base, tell_on(&late))?;
-        let (log, events) = open_log(&store, &which, &base)?;
+        let (log, history) = open_log(&store, &which, &base)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
         let secrets = secrets_of(log.dir(), secret_names(&base.loaded));
         base.problems.hide(&secrets);
@@ -194,7 +194,8 @@ impl SessionBuilder<'_> {
         // Nothing is left of a run that ends before anything can be asked.
         let bus = if which.is_new() { Bus::lazy(log, now) } else { Bus::new(log, now) };
         *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
-        let mut past = Past::of(&events, bus.leaf());
+        let History { fold, events, .. } = history;
+        let mut past = Past::of(fold, &events, bus.leaf());
         let resumed = Resumed::of(&events, bus.leaf());
         let before = jobs::Past::of(&events, bus.leaf());
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
@@ -234,7 +235,7 @@ impl SessionBuilder<'_> {
             told_plan,
             hooks,
         };
-        let killed = commands::add(&core, &events, &mut open).await?;
+        let killed = commands::add(&core, &store, &events, &mut open).await?;
         core.begin(events.is_empty(), id, open)?;
         commands::kept(killed, &core.bus).await?;
         before.resume(&core.jobs(), &core.bus)?;
@@ -399,10 +400,10 @@ struct Past {
 }
 
 impl Past {
-    fn of(events: &[Event], leaf: EventId) -> Self {
+    fn of(fold: Fold, events: &[Event], leaf: EventId) -> Self {
         let main = AgentPath::default();
         let mut past = Self {
-            fold: Fold::new(main.clone()),
+            fold,
             values: haft_session::states(events, leaf, &main),
             pinned: None,
             answered: 0,
@@ -410,7 +411,6 @@ impl Past {
             questions: Vec::new(),
         };
         for event in haft_session::on_branch(events, leaf) {
-            past.fold.push(event);
             // Other agents have requests of their own.
             match &event.body {
                 _ if !event.agent.is_main() => {}
@@ -494,14 +494,12 @@ fn stages(base: &Base, hooks: Option<&Arc<Hooks>>) -> Stages {
     Stages { limits, hooks: hooks.into_iter().collect(), watching: watching(base) }
 }
 
-fn open_log(
-    store: &Store,
-    which: &SessionChoice,
-    base: &Base,
-) -> Result<(Log, Vec<Event>), Failure> {
+fn open_log(store: &Store, which: &SessionChoice, base: &Base) -> Result<(Log, History), Failure> {
     let cwd = &base.place.cwd;
     let id = match which {
-        SessionChoice::New | SessionChoice::IfNeeded => return Ok((store.create(), Vec::new())),
+        SessionChoice::New | SessionChoice::IfNeeded => {
+            return Ok((store.create(), History::default()));
+        }
         SessionChoice::Named(prefix) => find(store, prefix)?,
         SessionChoice::Last => match store.latest(Some(cwd))? {
             Some(info) => info.id,
@@ -513,32 +511,26 @@ fn open_log(
         },
     };
     let log = store.resume(&id)?;
-    let mut events = Vec::new();
-    for event in store.events(&id)? {
-        match event {
-            Ok(event) => events.push(event),
-            // One line that cannot be read is no reason to lose the others.
-            Err(error) => base.problems.warn(format!("{error}: going on without it")),
-        }
+    let history = store.history(&id)?;
+    for error in &history.faults {
+        // One line that cannot be read is no reason to lose the others.
+        base.problems.warn(format!("{error}: going on without it"));
     }
     // What was cut off as unreadable is told by a notice in the log.
-    if events.iter().all(|event| matches!(event.body, Body::Notice { .. })) {
+    if history.events.iter().all(|event| matches!(event.body, Body::Notice { .. })) {
         return Err(Failure::Usage(format!(
             "nothing can be read of the session {}: name another, or start without -r",
             id.as_str()
         )));
     }
-    let verdict = store.verify(&id)?;
-    if let Some(broken) =
-        verdict.broken.filter(|line| matches!(line.fault, LineFault::Chain { .. }))
-    {
+    if let Some(broken) = &history.broken {
         base.problems.warn(format!(
             "the log of this session was changed: line {} does not follow the line before \
              it; going on with what is there",
             broken.line
         ));
     }
-    Ok((log, events))
+    Ok((log, history))
 }
 
 /// The turn of calls that no agent makes.

@@ -15,7 +15,7 @@ pub fn last_used(
     (settings, environment): (&Settings, &Environment),
 ) -> Option<String> {
     // Lines that cannot be read are told when the session is opened.
-    let events = store.branch(id, None).ok()?.flatten();
+    let events = store.branch(id, None).ok()?.only(&["answer_ended"]).flatten();
     let answers =
         events.filter(|event| event.agent.is_main()).filter_map(|event| match event.body {
             // One that was interrupted may have come from nobody.

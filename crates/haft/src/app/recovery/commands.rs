@@ -3,10 +3,10 @@
 //! **Invariant:** the log records these changes before anything else happens, as a part of how the
 //! call ended. The data that is needed to find them is removed only after that.
 
-use std::path::PathBuf;
+use std::{borrow::Borrow, path::PathBuf};
 
 use haft_agent::Bus;
-use haft_session::{SessionId, Store};
+use haft_session::{Events, SessionId, Store};
 use haft_tool::{CrashedRun, Events as _, RecordError};
 use haft_types::{AgentPath, Body, CallId, Event, Outcome, Receipt, Status};
 
@@ -23,6 +23,7 @@ use crate::{
 /// end. The returned value has to live until those ends are in the log.
 pub async fn add(
     core: &Core,
+    store: &Store,
     events: &[Event],
     open: &mut Vec<(CallId, Outcome)>,
 ) -> Result<Vec<CrashedRun>, RecordError> {
@@ -30,7 +31,11 @@ pub async fn add(
         let ends = |body: &Body| matches!(body, Body::CallEnded { call: one, .. } if one == call);
         events.iter().any(|event| ends(&event.body))
     };
-    let told = |call: &CallId| told_since(events, call);
+    let id = SessionId::parse(core.session_id()).ok();
+    let told = |call: &CallId| {
+        id.as_ref().and_then(|id| store.events(id).ok()).map(|all| told_since(all, call))
+    };
+    let told = |call: &CallId| told(call).unwrap_or_default();
     let watching = session::watching(&core.base).unwrap_or_default();
     let killed = core.dispatcher.killed(watching, &ended, &told).await.unwrap_or_else(|error| {
         let text = format!("what commands of a killed run changed cannot be found: {error}");
@@ -97,15 +102,16 @@ pub async fn kept(killed: Vec<CrashedRun>, bus: &Bus) -> Result<(), RecordError>
 }
 
 /// What the log tells of changes since a call began.
-fn told_since(events: &[Event], call: &CallId) -> Vec<Receipt> {
+fn told_since(events: Events, call: &CallId) -> Vec<Receipt> {
     let begins = |body: &Body| matches!(body, Body::CallStarted { call: one, .. } if one == call);
-    let begun = events.iter().position(|event| begins(&event.body)).unwrap_or(events.len());
-    let receipts = events[begun..].iter().flat_map(|event| match &event.body {
-        Body::CallEnded { outcome, .. } => &outcome.receipts[..],
+    let events = events.only(&["call_started", "call_ended", "found", "undone"]).flatten();
+    let since = events.skip_while(|event| !begins(&event.body));
+    let receipts = since.map(|event| match event.body {
+        Body::CallEnded { outcome, .. } => outcome.receipts,
         Body::Found { receipts, .. } | Body::Undone { receipts, .. } => receipts,
-        _ => &[],
+        _ => Vec::new(),
     });
-    receipts.cloned().collect()
+    receipts.flatten().collect()
 }
 
 /// Records in a session's log what a killed run of it left, if there is something and no other haft
@@ -119,7 +125,7 @@ pub async fn record_crashed(
         return Ok(());
     }
     // What cannot be read is told by whoever opens it.
-    let root = root_of(&store.events(id)?.flatten().collect::<Vec<_>>());
+    let root = root_of(store.events(id)?.only(&["session"]).flatten().take(1));
     let base = Base::load(&Common::default(), root.as_deref(), problems)?;
     let builder = SessionBuilder {
         env: base.env(None, false)?,
@@ -135,8 +141,8 @@ pub async fn record_crashed(
 }
 
 /// The workspace of a session, if it still exists.
-pub fn root_of(events: &[Event]) -> Option<PathBuf> {
-    let root = events.iter().find_map(|event| match &event.body {
+pub fn root_of(events: impl IntoIterator<Item = impl Borrow<Event>>) -> Option<PathBuf> {
+    let root = events.into_iter().find_map(|event| match &event.borrow().body {
         Body::Session { cwd, .. } => cwd.as_str().map(PathBuf::from),
         _ => None,
     });

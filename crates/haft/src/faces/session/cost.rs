@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     app::{
         base::{Base, find},
-        cost::Costs,
+        cost::{BILLED, Costs},
         problem::Problems,
     },
     cli::{
@@ -29,7 +29,7 @@ pub fn run(store: &Store, id: Option<&str>, (json, requests): (bool, bool)) -> E
         })?,
     };
     let mut costs = Costs::new(&base.loaded.settings, &base.environment);
-    for event in store.events(&id)? {
+    for event in store.events(&id)?.only(BILLED) {
         match event {
             Ok(event) => costs.take(&event),
             Err(error) => say(&format!("haft: {error}")),
