@@ -186,7 +186,7 @@ impl SessionBuilder<'_> {
         let store = base.store()?;
         let late = Arc::new(Mutex::new(None::<Bus>));
         recover(&base, tell_on(&late))?;
-        let (log, history) = open_log(&store, &which, &base)?;
+        let (log, History { fold, events, .. }) = open_log(&store, &which, &base)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
         let secrets = secrets_of(log.dir(), secret_names(&base.loaded));
         base.problems.hide(&secrets);
@@ -194,7 +194,6 @@ impl SessionBuilder<'_> {
         // Nothing is left of a run that ends before anything can be asked.
         let bus = if which.is_new() { Bus::lazy(log, now) } else { Bus::new(log, now) };
         *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
-        let History { fold, events, .. } = history;
         let mut past = Past::of(fold, &events, bus.leaf());
         let resumed = Resumed::of(&events, bus.leaf());
         let before = jobs::Past::of(&events, bus.leaf());

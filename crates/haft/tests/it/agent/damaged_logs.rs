@@ -32,7 +32,7 @@ fn an_empty_log_and_one_of_a_later_version_are_told() {
     let world = World::new();
     let (id, path) = talked(&world);
     let model = world.script(&[json!({"text": "Ho."})]);
-    let later = fs::read_to_string(&path).unwrap().replace("{\"v\":1,", "{\"v\":2,");
+    let later = fs::read_to_string(&path).unwrap().replace("{\"v\":2,", "{\"v\":3,");
     fs::write(&path, &later).unwrap();
     for arguments in [&["session", "show", &id][..], &["-r", &id, "-p", "more", "--model", &model]]
     {
