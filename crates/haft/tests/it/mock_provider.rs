@@ -139,12 +139,12 @@ impl Wire {
 
     /// An answer of calls, with ids `call_1` and so on after `prefix`.
     pub fn calls(self, prefix: &str, calls: &[(&str, Value)]) -> HttpResponse {
-        let calls: Vec<(String, &str, String)> = calls
-            .iter()
-            .enumerate()
-            .map(|(at, (name, input))| (format!("{prefix}_{}", at + 1), *name, input.to_string()))
-            .collect();
-        self.answer(None, &calls)
+        self.answer(None, &numbered(prefix, calls))
+    }
+
+    /// An answer of text, then of calls as [`calls`](Self::calls) has them.
+    pub fn text_and_calls(self, text: &str, prefix: &str, calls: &[(&str, Value)]) -> HttpResponse {
+        self.answer(Some(text), &numbered(prefix, calls))
     }
 
     /// An answer that thinks these words and then says others.
@@ -185,6 +185,14 @@ impl Wire {
             Self::Responses => responses(text, calls),
         })
     }
+}
+
+/// Calls with their ids and their arguments as text.
+fn numbered<'a>(prefix: &str, calls: &[(&'a str, Value)]) -> Vec<(String, &'a str, String)> {
+    let one = |(at, (name, input)): (usize, &(&'a str, Value))| {
+        (format!("{prefix}_{}", at + 1), *name, input.to_string())
+    };
+    calls.iter().enumerate().map(one).collect()
 }
 
 fn anthropic(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
