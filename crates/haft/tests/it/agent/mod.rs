@@ -10,6 +10,7 @@ pub(crate) mod front_ends;
 pub(crate) mod images;
 pub(crate) mod instructions;
 pub(crate) mod invariants;
+pub(crate) mod kills;
 pub(crate) mod ledger;
 pub(crate) mod other_models;
 pub(crate) mod outages;
