@@ -6,7 +6,9 @@
 pub mod cassette;
 pub mod harness;
 pub mod http;
+pub mod log;
 pub mod machine;
+pub mod numbers;
 pub mod schema;
 pub mod slow;
 pub mod world;

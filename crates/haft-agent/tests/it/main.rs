@@ -17,5 +17,6 @@ mod interrupts;
 mod machine;
 mod prompt;
 mod repin;
+mod simulation;
 mod transcript;
 mod world;

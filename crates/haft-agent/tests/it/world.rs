@@ -349,7 +349,7 @@ impl World {
     }
 }
 
-fn policy() -> Policy {
+pub(crate) fn policy() -> Policy {
     let anchors = Anchors {
         cwd: path("/w"),
         roots: vec![path("/w")],

@@ -21,7 +21,10 @@ use haft::{AgentBuilder, Base, Common, Extensions, Problems, SessionBuilder, Ses
 use haft_agent::Input;
 use haft_config::Environment;
 use haft_session::Store;
-use haft_testkit::http::{HttpRequest, HttpResponse, HttpServer};
+use haft_testkit::{
+    http::{HttpRequest, HttpResponse, HttpServer},
+    log::{self, said},
+};
 use haft_tool::{Cx, Tool};
 use haft_types::{
     Access, Body, Env, Event, Mode, Outcome, Part, Place, Plan, Status, Target, ToolError,
@@ -34,7 +37,7 @@ use tempfile::TempDir;
 use tokio::{runtime::Runtime, sync::mpsc, time::advance};
 
 use self::faults::{Fault, Want};
-use super::invariants::{hold_in_log, hold_in_request, said};
+use super::invariants::hold_in_request;
 use crate::{mock_provider::Wire, world::CANARY};
 
 /// What the person says first, and when the first run ended badly.
@@ -285,7 +288,7 @@ fn marks_are_told(folders: &Folders, events: &[Event], told: &str) {
 /// What is true whichever way a run ended.
 fn holds(folders: &Folders, wire: Wire, server: &Server, told: &str) -> Vec<Event> {
     let events = folders.log();
-    hold_in_log(&events, told);
+    log::holds(&events, told);
     marks_are_told(folders, &events, told);
     assert_eq!(said(&events, FIRST), 1, "{told}");
     for body in server.bodies() {
