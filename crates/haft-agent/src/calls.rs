@@ -40,6 +40,8 @@ impl CallRunner {
         let mut running = FuturesUnordered::new();
         loop {
             let batch = tokio::select! {
+                // One order, so that the same events lead to the same.
+                biased;
                 batch = batches.recv() => batch,
                 Some(()) = running.next() => continue,
             };

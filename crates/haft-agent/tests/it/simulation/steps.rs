@@ -1,7 +1,7 @@
 //! A runtime that takes one step of one task at a time, on a clock that moves only when nothing else
 //! can. The test stands between any two steps: there it can stop, send or look.
 //!
-//! All is in one order: blocking work is waited for before the next step.
+//! All is in one order: blocking work is done between two steps.
 
 use std::{
     sync::{
@@ -33,6 +33,7 @@ pub(super) fn runtime() -> Runtime {
 pub(super) struct Steps {
     /// How often the task ran that is always ready: alone twice, nothing else was.
     alone: Arc<AtomicU64>,
+    gate: Gate,
     quiet: u32,
     moves: Duration,
     /// Steps of other tasks so far.
@@ -49,7 +50,7 @@ impl Steps {
                 yield_now().await;
             }
         });
-        Self { alone, quiet: 0, moves: MOVES[0], taken: 0 }
+        Self { alone, gate: Gate::closed(), quiet: 0, moves: MOVES[0], taken: 0 }
     }
 
     /// Lets one task take one step, or the clock move where none can; true for a step.
@@ -57,7 +58,7 @@ impl Steps {
         let before = self.alone.load(Ordering::Relaxed);
         yield_now().await;
         if self.alone.load(Ordering::Relaxed) == before {
-            blocking_work_is_done();
+            self.gate.pass();
             (self.quiet, self.moves) = (0, MOVES[0]);
             self.taken += 1;
             return true;
@@ -72,9 +73,32 @@ impl Steps {
     }
 }
 
-/// Waits for blocking work that was begun; it is done in its order, by one thread.
-fn blocking_work_is_done() {
-    let (done, wait) = mpsc::channel();
-    drop(spawn_blocking(move || done.send(())));
-    wait.recv().unwrap();
+/// Holds the one thread of blocking work while a task takes its step, so that nothing is done beside
+/// it: whether a task finds its work done at once would be chance.
+struct Gate {
+    opens: mpsc::Sender<()>,
+}
+
+impl Gate {
+    /// A gate that is closed.
+    fn closed() -> Self {
+        let (opens, reached) = Self::queue();
+        reached.recv().unwrap();
+        Self { opens }
+    }
+
+    /// Puts a gate behind all work that was begun; tells when it is reached.
+    fn queue() -> (mpsc::Sender<()>, mpsc::Receiver<()>) {
+        let ((opens, opened), (reach, reached)) = (mpsc::channel(), mpsc::channel());
+        drop(spawn_blocking(move || reach.send(()).is_ok() && opened.recv().is_ok()));
+        (opens, reached)
+    }
+
+    /// Lets all work through that waits, and holds what comes then.
+    fn pass(&mut self) {
+        let (opens, reached) = Self::queue();
+        self.opens.send(()).unwrap();
+        reached.recv().unwrap();
+        self.opens = opens;
+    }
 }
