@@ -172,6 +172,26 @@ const SOAKS: &[Soak] = &[
         count: 50,
     },
     Soak {
+        name: "seeds",
+        about: "sessions that are interrupted, closed and killed at any await point, on a virtual clock",
+        kind: Kind::Tests {
+            packages: &["haft-agent"],
+            tests: "seeds_lose_nothing",
+            scale: Scale::Factor,
+        },
+        count: 20,
+    },
+    Soak {
+        name: "kills",
+        about: "runs on each wire that are killed at random instants, and gone on with",
+        kind: Kind::Tests {
+            packages: &["haft"],
+            tests: "a_run_killed_at_any_instant",
+            scale: Scale::Factor,
+        },
+        count: 10,
+    },
+    Soak {
         name: "flaky",
         about: "every test, over and over beside two busy loops, none tried again when it fails",
         kind: Kind::Suite,

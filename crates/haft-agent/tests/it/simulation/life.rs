@@ -57,14 +57,26 @@ pub(super) struct Session {
 
 /// How a life ended.
 enum End {
-    /// Killed, where the log had so many bytes, and whether a line was being written.
+    /// Killed, where the log had so many bytes, whether a line was being written, and which words were
+    /// shown as waiting.
     Killed {
         bytes: u64,
         is_torn: bool,
+        waiting: Vec<String>,
     },
     Closed,
     /// All was said and done.
     Done,
+}
+
+/// Where everything stood before a step.
+struct Mark {
+    /// Bytes of the log.
+    bytes: u64,
+    shown: usize,
+    waiting: Vec<String>,
+    /// What calls did, in all.
+    effects: u32,
 }
 
 /// What is seen of a life from outside.
@@ -148,7 +160,11 @@ impl Session {
             match end {
                 End::Done => break,
                 End::Closed => self.note("closed"),
-                End::Killed { bytes, is_torn } => self.cut(bytes, is_torn),
+                End::Killed { bytes, is_torn, waiting } => {
+                    self.cut(bytes, false);
+                    self.words_wait(&waiting);
+                    self.cut(bytes, is_torn);
+                }
             }
             self.what_was_shown_is_kept();
         }
@@ -162,6 +178,17 @@ impl Session {
         if is_torn {
             self.note("line cut off");
             log.write_all(b"{\"v\":1,\"id\":4711,\"prev\":\"b3:").unwrap();
+        }
+    }
+
+    /// Fails unless words that were shown as waiting wait in the log, or were said.
+    fn words_wait(&self, waiting: &[String]) {
+        let log = self.log();
+        let waits = unsent(&log);
+        for words in waiting {
+            self.note("killed with words that wait");
+            let is_there = waits.contains(words) || said(&log, words) == 1;
+            assert!(is_there, "{words:?} waited, and is lost");
         }
     }
 
@@ -292,6 +319,7 @@ impl Session {
         let mut running = self.start();
         let (mut at, mut disturbed) = (1 + self.below(60), 0);
         for _ in 0..MOST {
+            let before = self.mark(&running);
             let has_stepped = running.steps.step().await;
             self.look(&mut running);
             if running.handle.sender().is_idle() {
@@ -315,7 +343,7 @@ impl Session {
                     }
                     6 => self.compact(&mut running),
                     7 if !is_last => return self.close(running).await,
-                    8..11 if !is_last => return self.kill(&running),
+                    8..11 if !is_last => return self.kill(&running, before),
                     _ => {}
                 }
             }
@@ -355,7 +383,35 @@ impl Session {
         running.wishes.push(wish);
     }
 
-    fn kill(&self, running: &Running) -> End {
+    fn mark(&self, running: &Running) -> Mark {
+        let effects = self.outside.lock().unwrap().effects.values().sum();
+        let bytes = std::fs::metadata(self.log_path()).unwrap().len();
+        let (shown, waiting) = (self.shown.len(), running.seen.waiting.clone());
+        Mark { bytes, shown, waiting, effects }
+    }
+
+    /// Bytes of the log where the kill came in the middle of the last step: some line that this wrote
+    /// is the last one. Nobody saw what came of the step then.
+    fn amid(&self, before: &Mark) -> u64 {
+        let log = std::fs::read(self.log_path()).unwrap();
+        let start = usize::try_from(before.bytes).unwrap();
+        let ends = (start..log.len()).filter(|at| log[*at] == b'\n').map(|at| at as u64 + 1);
+        let all: Vec<u64> = [before.bytes].into_iter().chain(ends).collect();
+        all[usize::try_from(self.below(all.len() as u64)).unwrap()]
+    }
+
+    fn kill(&mut self, running: &Running, before: Mark) -> End {
+        let now = self.mark(running);
+        // What a call did after a line was written cannot be without that line.
+        let is_amid =
+            now.bytes > before.bytes && now.effects == before.effects && self.below(2) == 0;
+        let (bytes, waiting) = if is_amid {
+            self.note("killed in a step");
+            self.shown.truncate(before.shown);
+            (self.amid(&before), before.waiting)
+        } else {
+            (now.bytes, now.waiting)
+        };
         let seen = &running.seen;
         self.note(if seen.calls > 0 {
             "killed in a call"
@@ -364,15 +420,7 @@ impl Session {
         } else {
             "killed in a pause"
         });
-        let log = self.log();
-        let waits = unsent(&log);
-        for words in &seen.waiting {
-            self.note("killed with words that wait");
-            let is_there = waits.contains(words) || said(&log, words) == 1;
-            assert!(is_there, "{words:?} waited, and is lost");
-        }
-        let bytes = std::fs::metadata(self.log_path()).unwrap().len();
-        End::Killed { bytes, is_torn: self.below(3) == 0 }
+        End::Killed { bytes, is_torn: self.below(3) == 0, waiting }
     }
 
     async fn close(&mut self, running: Running) -> End {
