@@ -25,6 +25,7 @@ mod blobs;
 mod changes;
 mod copies;
 mod error;
+mod evidence;
 mod files;
 mod fold;
 mod history;
@@ -49,6 +50,7 @@ pub use crate::{
     changes::{Change, Changes, TakenBack, is_looked},
     copies::{Copies, CrashLeftovers as LeftCopies},
     error::{LineError, LineFault, SessionError},
+    evidence::{CheckRun, Evidence, EvidenceReport, EvidenceState},
     fold::{Fold, conversation, on_branch, states},
     history::History,
     journal::{CrashLeftovers, Journal, Journals},

@@ -14,8 +14,10 @@
 
 mod braces;
 mod changes;
+mod checks;
 mod cover;
 mod effects;
+mod exit_status;
 mod heredoc;
 mod lines;
 mod quotes;
@@ -30,6 +32,7 @@ mod words;
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+pub use self::checks::{Check, Checks, checks};
 pub use self::effects::{
     ANY, Effect, FOUND, GitFacts, GitUse, ONE, Operand, Part, Reading, SOME, Setting, Text,
     effects, is_harmless, read,

@@ -103,6 +103,8 @@ pub struct Place {
     pub looped_by: Option<usize>,
     /// It belongs to a function.
     pub in_function: bool,
+    /// The script ends with exit code 0 only where this ran and did so, too.
+    pub decides: bool,
     /// Its stretch, as an index of [`Script::regions`].
     pub region: usize,
 }

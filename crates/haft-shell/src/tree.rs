@@ -8,7 +8,7 @@ use std::{
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Point};
 
-use crate::{Fault, Script, lines, rejected, statements::Reader};
+use crate::{Fault, Script, exit_status::ExitStatus, lines, rejected, statements::Reader};
 
 /// Bytes of a text that are parsed at once, if they hold several scripts.
 const MOST: usize = 256;
@@ -30,6 +30,7 @@ struct Parsing<'a, 'p> {
     parser: Parser,
     go_on: GoOn<'p>,
     reader: Reader<'a>,
+    exit_status: ExitStatus,
 }
 
 /// The script that a text is, as the grammar and the reader of its trees take it without doubt.
@@ -38,9 +39,12 @@ pub(crate) fn read(text: &str, go_on: GoOn<'_>) -> Result<Script, Fault> {
     // The grammar is of another version than the library takes: a fault of the build.
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unclear(text, 0))?;
     let known = known(text);
-    let mut parsing = Parsing { text, known, parser, go_on, reader: Reader::new(text) };
+    let (reader, exit_status) = (Reader::new(text), ExitStatus::default());
+    let mut parsing = Parsing { text, known, parser, go_on, reader, exit_status };
     parsing.all(&lines::pieces(text))?;
-    Ok(parsing.reader.script)
+    let mut script = parsing.reader.script;
+    parsing.exit_status.apply(&mut script);
+    Ok(script)
 }
 
 /// A text of the same length, in which stands for what the grammar does not know what it knows. What
@@ -170,7 +174,10 @@ impl Parsing<'_, '_> {
         }
         match self.reader.part(&part, root) {
             Err(fault @ Fault::Unclear { .. }) => Ok(Some(fault)),
-            other => other.map(|()| None),
+            other => other.map(|()| {
+                self.exit_status.part(self.text, root);
+                None
+            }),
         }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Depth {
     pub span: Option<std::ops::Range<usize>>,
     /// Whether a stream of it may be a file: see [`redirects_streams`].
     pub redirects_streams: bool,
+    /// Whether how it ends decides nothing of how what is around it ends.
+    pub is_masked: bool,
 }
 
 /// The most scripts within scripts.

@@ -41,6 +41,8 @@ pub(crate) struct Judge<'a, 'r> {
     pub state: &'r State,
     /// The command whose output is the input of the one that is looked at.
     pub fed_by: Option<usize>,
+    /// See [`Part::decides`].
+    pub decides: bool,
 }
 
 /// Whether a name stands for a program that is known, or a builtin.
@@ -56,11 +58,12 @@ impl<'a, 'r> Judge<'a, 'r> {
         depth: &'r Depth,
         state: &'r State,
     ) -> Self {
-        Self { around, reading, go_on, depth, state, fed_by: None }
+        Self { around, reading, go_on, depth, state, fed_by: None, decides: false }
     }
 
     /// Adds the parts of one command.
     pub(crate) fn command(&mut self, command: &Command) {
+        self.decides = command.place.decides && !self.depth.is_masked;
         self.fed_by = command.place.fed_by.filter(|_| command.redirects.is_empty());
         let mut out = Outcome::default();
         self.redirects(&command.redirects, &mut out);
@@ -291,6 +294,7 @@ impl<'a, 'r> Judge<'a, 'r> {
             program,
             lists: entry.is_some_and(|entry| entry.is(Trait::Lists)),
             follows: is_found || out.follows,
+            decides: self.decides,
             wrappers,
             assignments,
             passes: out.passes,

@@ -147,6 +147,9 @@ pub struct Part {
     pub lists: bool,
     /// Whether links are followed in the folders that it goes through, at any depth.
     pub follows: bool,
+    /// Whether the script ends with exit code 0 only where the command that this is, or that runs it, ran
+    /// and did so, too.
+    pub decides: bool,
     /// Whether it does nothing but to run the next part, as that would run by itself.
     pub passes: bool,
     /// Whether working out its words may run what they hold.

@@ -355,6 +355,7 @@ fn script(
         wrappers,
         span: Some(span.unwrap_or(first.min(last)..last)),
         redirects_streams: judge.depth.redirects_streams || redirects_streams(&script),
+        is_masked: !judge.decides,
     };
     let mut state = State::new("/", std::collections::BTreeMap::new());
     state.lose();
