@@ -402,77 +402,43 @@ mod tests {
     /// Events of a line of steps, divided by semicolons with blanks: `edit a`, `run CODE COMMAND` and
     /// others. Of commands, `_` stands for a semicolon.
     fn events(steps: &str) -> Vec<Body> {
-        let mut all = Vec::new();
-        for (at, step) in steps.split(" ; ").enumerate() {
-            let (what, rest) = step.split_once(' ').unwrap_or((step, ""));
-            let (first, text) = rest.split_once(' ').unwrap_or((rest, ""));
-            let (call, text) = (format!("c{at}"), text.replace('_', ";"));
-            let job = |name: &str| name.to_owned();
-            match what {
-                "edit" => {
-                    let outcome = Outcome::text("").with_receipt(receipt(first));
-                    all.push(Body::CallEnded {
-                        call: CallId(call.as_str().into()),
-                        outcome,
-                        took: 0,
-                    });
-                }
-                "run" => all.extend([
-                    started(&call, &text),
-                    ended(&call, Status::Done, first.parse().ok(), &[], false),
-                ]),
-                // It changes a file itself.
-                "makes" => all.extend([
-                    started(&call, &text),
-                    ended(&call, Status::Done, Some(0), &[first], false),
-                ]),
-                "denied" => {
-                    all.push(started(&call, &text));
-                    let outcome = Outcome::ended(Status::Denied, "no");
-                    all.push(Body::CallEnded {
-                        call: CallId(call.as_str().into()),
-                        outcome,
-                        took: 0,
-                    });
-                }
-                "late" => all.extend([
-                    started(&call, &text),
-                    ended(&call, Status::TimedOut, None, &[], false),
-                ]),
-                "stop" => all.extend([
-                    started(&call, &text),
-                    ended(&call, Status::Cancelled, None, &[], false),
-                ]),
-                "begin" => all.push(started(first, &text)),
-                "end" => all.push(ended(first, Status::Done, text.parse().ok(), &[], false)),
-                "job" => all.extend([
-                    started(&call, &text),
-                    Body::JobStarted {
-                        job: job(first),
-                        call: CallId(call.as_str().into()),
-                        title: text,
-                    },
-                    ended(&call, Status::Done, None, &[], true),
-                ]),
-                "exit" => all.push(Body::JobEnded {
-                    job: job(first),
-                    end: if text.is_empty() { JobEnd::Stopped } else { JobEnd::Exited },
-                    exit: text.parse().ok(),
-                }),
-                "found" => all.push(Body::Found {
-                    call: CallId(first.into()),
-                    receipts: vec![receipt(&text)],
-                }),
-                "undo" => all.push(Body::Undone {
-                    calls: Vec::new(),
-                    files: vec![(path(first), None)],
-                    redo: false,
-                    receipts: Vec::new(),
-                }),
-                other => panic!("{other}"),
+        let steps = steps.split(" ; ").enumerate();
+        steps.flat_map(|(at, step)| events_of(&format!("c{at}"), step)).collect()
+    }
+
+    fn events_of(call: &str, step: &str) -> Vec<Body> {
+        let (what, rest) = step.split_once(' ').unwrap_or((step, ""));
+        let (first, text) = rest.split_once(' ').unwrap_or((rest, ""));
+        let text = text.replace('_', ";");
+        let id = |text: &str| CallId(text.into());
+        let whole = |end: Body| vec![started(call, &text), end];
+        let bare = |outcome: Outcome| Body::CallEnded { call: id(call), outcome, took: 0 };
+        match what {
+            "edit" => vec![bare(Outcome::text("").with_receipt(receipt(first)))],
+            "run" => whole(ended(call, Status::Done, first.parse().ok(), &[], false)),
+            // It changes a file itself.
+            "makes" => whole(ended(call, Status::Done, Some(0), &[first], false)),
+            "denied" => whole(bare(Outcome::ended(Status::Denied, "no"))),
+            "late" => whole(ended(call, Status::TimedOut, None, &[], false)),
+            "stop" => whole(ended(call, Status::Cancelled, None, &[], false)),
+            "begin" => vec![started(first, &text)],
+            "end" => vec![ended(first, Status::Done, text.parse().ok(), &[], false)],
+            "job" => vec![
+                started(call, &text),
+                Body::JobStarted { job: first.into(), call: id(call), title: text },
+                ended(call, Status::Done, None, &[], true),
+            ],
+            "exit" => {
+                let end = if text.is_empty() { JobEnd::Stopped } else { JobEnd::Exited };
+                vec![Body::JobEnded { job: first.into(), end, exit: text.parse().ok() }]
             }
+            "found" => vec![Body::Found { call: id(first), receipts: vec![receipt(&text)] }],
+            "undo" => {
+                let (calls, files) = (Vec::new(), vec![(path(first), None)]);
+                vec![Body::Undone { calls, files, redo: false, receipts: Vec::new() }]
+            }
+            other => panic!("{other}"),
         }
-        all
     }
 
     fn report(steps: &str) -> Option<EvidenceReport> {

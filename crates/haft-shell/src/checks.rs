@@ -3,7 +3,7 @@
 //! **Invariant:** a check that decides ran and ended with exit code 0 wherever the script did. It is known
 //! by its words alone, never by what it says.
 //!
-//! **Does not know:** what a project's own scripts do, whatever their names are.
+//! **Does not know:** what a project's own scripts do: those that are called as tests are taken for them.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -185,13 +185,6 @@ fn check(part: &Part) -> Option<Check> {
 /// What a program with these words verifies; none where it does not.
 fn kind(program: &str, words: &[Option<&str>], depth: usize) -> Option<&'static str> {
     let program = known_name(program);
-    if let Some(rest) = run_by(program, words)
-        && let Some((Some(inner), words)) = rest.split_first()
-        && depth > 0
-    {
-        let inner = inner.rsplit('/').next().unwrap_or(inner);
-        return kind(inner, words, depth - 1);
-    }
     let is_excepted = |options: &[&str]| {
         let has = |word: &&str| {
             options.iter().any(|option| {
@@ -206,9 +199,14 @@ fn kind(program: &str, words: &[Option<&str>], depth: usize) -> Option<&'static 
     }
     let fits = |kind: &&Kind| follow(program, &kind.words, words);
     // The longest one says most.
-    let kinds = TABLE.kinds.get(program)?.iter().filter(fits);
-    let kind = kinds.max_by_key(|kind| kind.words.len())?;
-    (!is_excepted(&kind.except)).then_some(kind.name)
+    let kinds = TABLE.kinds.get(program).map(Vec::as_slice).unwrap_or_default();
+    if let Some(kind) = kinds.iter().filter(fits).max_by_key(|kind| kind.words.len()) {
+        return (!is_excepted(&kind.except)).then_some(kind.name);
+    }
+    let (inner, words) = run_by(program, words)?.split_first()?;
+    let inner = (*inner)?;
+    let inner = inner.rsplit('/').next().unwrap_or(inner);
+    if depth == 0 { None } else { kind(inner, words, depth - 1) }
 }
 
 /// A program as the table has it: `python3.12` is `python` there.
@@ -317,77 +315,83 @@ mod tests {
         shown.join(" ")
     }
 
+    /// Commands, and what each of them verifies by.
+    const WORDS: &[(&str, &str)] = &[
+        ("cargo test", "cargo test"),
+        ("cargo +nightly --locked test -q -- --nocapture", "cargo test"),
+        ("cargo -C dir t", "cargo t"),
+        ("cargo nextest run -p x", "cargo nextest run"),
+        ("cargo nextest list", ""),
+        ("cargo fmt --check", "cargo fmt --check"),
+        ("cargo fmt", ""),
+        ("cargo test --no-run", ""),
+        ("cargo test --help", ""),
+        ("cargo test -- --list", ""),
+        ("cargo run", ""),
+        ("RUST_BACKTRACE=1 cargo test", "cargo test"),
+        ("timeout 60 cargo test", "cargo test"),
+        ("env A=1 nice -n 5 cargo test", "cargo test"),
+        ("bash -c 'cd x && cargo test'", "cargo test"),
+        ("bash -c 'cargo test | tail'", "(cargo test)"),
+        ("bash -c 'cargo test' | tail", "(cargo test)"),
+        ("bash -c 'cargo test || true'", "(cargo test)"),
+        ("find . -name Cargo.toml -exec cargo test ';'", "(cargo test)"),
+        ("echo x | xargs cargo test", "(cargo test)"),
+        ("pytest -q tests", "pytest"),
+        (".venv/bin/pytest", "pytest"),
+        ("source .venv/bin/activate && pytest", "pytest"),
+        ("python3 -m pytest -x", "pytest"),
+        ("python3.12 -m unittest discover", "unittest"),
+        ("python -m http.server", ""),
+        ("python script.py", ""),
+        ("uv run --frozen --with x pytest", "pytest"),
+        ("uvx ruff check .", "ruff check"),
+        ("ruff check --exit-zero .", ""),
+        ("ruff format .", ""),
+        ("poetry run python -m pytest", "pytest"),
+        ("python manage.py test app", "python ... manage.py test"),
+        ("npm test", "npm test"),
+        ("npm run test:unit -- --run", "npm run test*"),
+        ("npm --prefix web run build", "npm run build*"),
+        ("npm run dev", ""),
+        ("npm run lint --if-present", ""),
+        ("pnpm -r --filter x test", "pnpm test"),
+        ("yarn lint", "yarn lint*"),
+        ("npx tsc --noEmit", "tsc"),
+        ("npx -y eslint .", "eslint"),
+        ("npx tsc --init", ""),
+        ("./node_modules/.bin/vitest run", "vitest"),
+        ("vitest --watch", ""),
+        ("go test ./...", "go test"),
+        ("go -C x vet ./...", "go vet"),
+        ("make -C x -j4 all test", "make ... test*"),
+        ("make", ""),
+        ("make -n test", ""),
+        ("make -i test", ""),
+        ("make -C test", ""),
+        ("./gradlew clean test", "gradlew ... test*"),
+        ("mvn -q -DskipTests verify", ""),
+        ("mvn -q verify", "mvn ... verify"),
+        ("dotnet test", "dotnet test"),
+        ("bundle exec rspec", "rspec"),
+        ("bash -n x.sh", "bash -n"),
+        ("bash x.sh", ""),
+        ("shellcheck *.sh", "shellcheck"),
+        ("sh test.sh", "test.sh"),
+        ("./scripts/test.sh -v", "test.sh"),
+        ("sh x.sh", ""),
+        ("sh -n test.sh", "sh -n"),
+        ("echo cargo test", ""),
+        ("$cargo test", ""),
+        ("cargo $x", ""),
+        ("cargo test $x", "cargo test"),
+        ("cat <<EOF\ncargo test\nEOF\n", ""),
+    ];
+
     #[test]
     fn what_verifies_is_known_by_its_words() {
-        for (text, wanted) in [
-            ("cargo test", "cargo test"),
-            ("cargo +nightly --locked test -q -- --nocapture", "cargo test"),
-            ("cargo -C dir t", "cargo t"),
-            ("cargo nextest run -p x", "cargo nextest run"),
-            ("cargo nextest list", ""),
-            ("cargo fmt --check", "cargo fmt --check"),
-            ("cargo fmt", ""),
-            ("cargo test --no-run", ""),
-            ("cargo test --help", ""),
-            ("cargo test -- --list", ""),
-            ("cargo run", ""),
-            ("RUST_BACKTRACE=1 cargo test", "cargo test"),
-            ("timeout 60 cargo test", "cargo test"),
-            ("env A=1 nice -n 5 cargo test", "cargo test"),
-            ("bash -c 'cd x && cargo test'", "cargo test"),
-            ("bash -c 'cargo test | tail'", "(cargo test)"),
-            ("bash -c 'cargo test' | tail", "(cargo test)"),
-            ("bash -c 'cargo test || true'", "(cargo test)"),
-            ("find . -name Cargo.toml -exec cargo test ';'", "(cargo test)"),
-            ("echo x | xargs cargo test", "(cargo test)"),
-            ("pytest -q tests", "pytest"),
-            (".venv/bin/pytest", "pytest"),
-            ("source .venv/bin/activate && pytest", "pytest"),
-            ("python3 -m pytest -x", "pytest"),
-            ("python3.12 -m unittest discover", "unittest"),
-            ("python -m http.server", ""),
-            ("python script.py", ""),
-            ("uv run --frozen --with x pytest", "pytest"),
-            ("uvx ruff check .", "ruff check"),
-            ("ruff check --exit-zero .", ""),
-            ("ruff format .", ""),
-            ("poetry run python -m pytest", "pytest"),
-            ("python manage.py test app", "python ... manage.py test"),
-            ("npm test", "npm test"),
-            ("npm run test:unit -- --run", "npm run test*"),
-            ("npm --prefix web run build", "npm run build*"),
-            ("npm run dev", ""),
-            ("npm run lint --if-present", ""),
-            ("pnpm -r --filter x test", "pnpm test"),
-            ("yarn lint", "yarn lint*"),
-            ("npx tsc --noEmit", "tsc"),
-            ("npx -y eslint .", "eslint"),
-            ("npx tsc --init", ""),
-            ("./node_modules/.bin/vitest run", "vitest"),
-            ("vitest --watch", ""),
-            ("go test ./...", "go test"),
-            ("go -C x vet ./...", "go vet"),
-            ("make -C x -j4 all test", "make ... test*"),
-            ("make", ""),
-            ("make -n test", ""),
-            ("make -i test", ""),
-            ("make -C test", ""),
-            ("./gradlew clean test", "gradlew ... test*"),
-            ("mvn -q -DskipTests verify", ""),
-            ("mvn -q verify", "mvn ... verify"),
-            ("dotnet test", "dotnet test"),
-            ("bundle exec rspec", "rspec"),
-            ("bash -n x.sh", "bash -n"),
-            ("bash x.sh", ""),
-            ("shellcheck *.sh", "shellcheck"),
-            ("./test.sh", ""),
-            ("echo cargo test", ""),
-            ("$cargo test", ""),
-            ("cargo $x", ""),
-            ("cargo test $x", "cargo test"),
-            ("cat <<EOF\ncargo test\nEOF\n", ""),
-        ] {
-            assert_eq!(shown(text), wanted, "{text}");
+        for (text, wanted) in WORDS {
+            assert_eq!(shown(text), *wanted, "{text}");
         }
     }
 

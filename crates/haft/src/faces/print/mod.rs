@@ -11,6 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use haft_agent::Command;
 use haft_render::{Changed, Content, EntryState, Transcript};
+use haft_session::{Evidence, EvidenceReport};
 use haft_tool::Job;
 use haft_types::{AgentPath, Body, Event, Level, Part, Stop, TurnEnd, Usage, When};
 use serde::Serialize;
@@ -59,6 +60,9 @@ struct RunResult {
     failed: u64,
     lines: Lines,
     usage: Usage,
+    evidence: Evidence,
+    /// Whether that is for people, who are not told of it anyway.
+    says_evidence: bool,
     session: Option<String>,
     /// What that cost, once the session is there.
     costs: Option<Costs>,
@@ -166,6 +170,7 @@ async fn run_once(
     }
     let stopped = faces::close(&core).await;
     result.has_schema = start.schema.is_some();
+    result.says_evidence = start.output == Output::Text && !start.verbose;
     result.structured = core.final_answer();
     told.result = out.is_full() || out.is_over();
     followed?;
@@ -260,6 +265,8 @@ struct Last<'a> {
     requests: &'a [RequestRow],
     /// The answer that fits the schema of `--schema`; none where none fits or none is wanted.
     structured_output: Option<&'a Value>,
+    /// Whether what changed was checked; none where nothing changed.
+    evidence: Option<EvidenceReport>,
     took_ms: u64,
 }
 
@@ -424,6 +431,7 @@ impl Verbose {
 impl RunResult {
     /// The lines of an event, where they are wanted.
     fn lines(&mut self, event: &Event, output: Output) -> serde_json::Result<Vec<String>> {
+        self.evidence.push(event);
         self.lines.take(event, output == Output::StreamJson)
     }
 
@@ -595,6 +603,7 @@ fn last(
         cost_usd: result.costs.as_ref().and_then(Costs::total_usd),
         requests: result.costs.as_ref().map_or(&[], |costs| costs.requests()),
         structured_output: result.structured.as_ref(),
+        evidence: result.evidence.report(),
         took_ms: took,
     };
     Ok(vec![last.line()?])
@@ -604,6 +613,10 @@ fn last(
 fn say_end(result: &RunResult) {
     if matches!(&result.end, Some(TurnEnd::Done { stop: Stop::Length })) {
         say("haft: the answer reached its output limit and may be cut off");
+    }
+    let evidence = result.evidence.report().filter(|_| result.says_evidence);
+    if let Some(report) = evidence {
+        say(&format!("haft: {}", view::safe(&report.sentence())));
     }
     for denied in result.lines.denials() {
         let reason = denied.reason.lines().next().unwrap_or_default();

@@ -10,6 +10,7 @@ use super::{View, job_ended, mode_set, said};
 impl View {
     /// The text to write for an event, with its own line ends; none for no text.
     pub fn event(&mut self, event: &Arc<Event>) -> Option<String> {
+        self.evidence_report = self.evidence.push(event);
         let mut transcript = std::mem::take(&mut self.transcript);
         let Changed { added, mut updated } = transcript.push(event);
         updated.extend(added);
@@ -52,6 +53,7 @@ impl View {
 
     /// Takes an event that a person sees in another way, or not at all.
     pub fn note(&mut self, event: &Arc<Event>) {
+        self.evidence.push(event);
         let Changed { added, updated } = self.transcript.push(event);
         for id in added.into_iter().chain(updated) {
             if let Some(entry) = self.transcript.entry(id)
@@ -176,7 +178,9 @@ impl View {
                 _ => None,
             },
             Content::TurnEnded(end, usage) => {
-                Some(self.turn_ended(end, *usage).unwrap_or_default())
+                let report = self.evidence_report.take().filter(|_| is_main);
+                let line = report.map(|report| self.evidence(&report)).unwrap_or_default();
+                Some(line + &self.turn_ended(end, *usage).unwrap_or_default())
             }
             Content::Text(_)
             | Content::Thinking(_)

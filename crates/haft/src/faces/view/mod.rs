@@ -20,6 +20,7 @@ use haft_render::{
     EntryId, Extent, Looked, Prose, QuestionView, Renderer as _, Room, Sanitiser, Terminal, Theme,
     Transcript, call_text, clean, exact,
 };
+use haft_session::{Evidence, EvidenceReport};
 use haft_types::{
     AgentPath, Body, CallId, Choice, Detail, Env, From, Hash, HostPath, JobEnd, Kind, Level,
     Message, Mode, Outcome, Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
@@ -98,6 +99,9 @@ pub struct View {
     session: String,
     specs: HashMap<String, Arc<ToolSpec>>,
     transcript: Transcript,
+    evidence: Evidence,
+    /// What is to be told of it at the end of this turn.
+    evidence_report: Option<EvidenceReport>,
     /// Bytes of the entries that stream which were taken.
     taken: HashMap<EntryId, usize>,
     open: HashMap<CallId, Open>,
@@ -158,6 +162,8 @@ impl View {
             session: String::new(),
             specs: HashMap::new(),
             transcript: Transcript::default(),
+            evidence: Evidence::default(),
+            evidence_report: None,
             taken: HashMap::new(),
             open: HashMap::new(),
             last: None,
@@ -554,6 +560,13 @@ impl View {
     fn prose(&self, text: &str) -> String {
         let detail = Shape::Markdown { text: text.to_owned() }.into();
         self.terminal.detail(&detail, self.room)
+    }
+
+    /// Whether what changed was checked, as it is told at the end of a turn.
+    fn evidence(&self, report: &EvidenceReport) -> String {
+        let room = Room { lines: None, ..self.room };
+        let line = self.terminal.notes(&[format!("- {}", safe(&report.sentence()))], room);
+        indent(&line, "  ").get(usize::from(INDENT)..).unwrap_or_default().to_owned() + "\n"
     }
 
     fn turn_ended(&self, end: &TurnEnd, usage: Usage) -> Option<String> {

@@ -79,6 +79,7 @@ fn scripts() -> Vec<(Vec<Value>, &'static [&'static str])> {
         (calls(&[json!({"name": "read", "input": {"paths": 3}})]), &[]),
         (calls(&[json!({"name": "read", "raw": "{\"path\": "})]), &[]),
         (calls(&[edit.clone(), write.clone()]), &["--mode", "accept-edits"]),
+        (calls(&[edit.clone(), bash("bash -n a.txt"), bash("bash -n b.txt | cat")]), bypass),
         (calls(std::slice::from_ref(&edit)), &[]),
         (calls(&[edit.clone(), bash("touch x")]), &["--mode", "plan"]),
         (calls(&[edit, read("b.txt")]), &["--mode", "auto", "--deny", "Edit(/a.txt)"]),

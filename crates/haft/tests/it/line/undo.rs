@@ -31,9 +31,13 @@ fn talk(world: &World, calls: &[Value], lines: &str) -> Ran {
     ran
 }
 
-/// What is said behind the first answer.
+/// What is said behind the first answer, and behind what is told of the checks of its turn.
 fn behind(ran: &Ran) -> &str {
-    ran.out.split_once("First.\n").unwrap_or_else(|| panic!("{ran:?}")).1.trim_start()
+    let behind = ran.out.split_once("First.\n").unwrap_or_else(|| panic!("{ran:?}")).1;
+    match behind.split_once('\n') {
+        Some((first, rest)) if first.starts_with("- no evidence") => rest.trim_start(),
+        _ => behind.trim_start(),
+    }
 }
 
 /// What the model has got to read as the words of a user, in order.
