@@ -73,7 +73,7 @@ fn the_end_of_the_run_stops_its_jobs_and_says_which() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(!runs(&seconds), "{output}: it runs on");
         let told = format!("haft: stopped with the end of the run: j1 (sleep {seconds})");
-        assert_eq!(ran.err.trim(), told, "{ran:?}");
+        assert_eq!(ran.err.lines().next(), Some(&*told), "{ran:?}");
         let logged = world.events();
         all_calls_ended(&logged);
         let wanted = [("j2".into(), JobEnd::Exited, Some(3)), ("j1".into(), JobEnd::Stopped, None)];

@@ -26,8 +26,8 @@ fn answers(world: &World) -> Vec<String> {
 
 /// Fails unless people are told that the end of the run stopped what ran in the session, by its number.
 fn stopped(told: &str, seconds: &str) {
-    let number = told
-        .trim_end()
+    let first = told.lines().next().unwrap_or_default();
+    let number = first
         .strip_prefix("haft: stopped with the end of the run: session dev (")
         .and_then(|rest| rest.strip_suffix(&format!(" sleep {seconds})")));
     assert!(number.is_some_and(|number| number.parse::<u32>().is_ok()), "{told}");
