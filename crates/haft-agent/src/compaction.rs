@@ -186,32 +186,62 @@ Open: questions without an answer, what was put off.
 Say only what the conversation shows. Copy names, paths, numbers and error texts exactly. Do not address the \
 person, do not go on with the work, and call no tools.";
 
-/// What the model is asked to sum up: the messages, oldest first, within so many bytes. Where they are
-/// more, the oldest are left out.
-pub fn transcript(messages: &[Message], focus: Option<&str>, most: usize) -> String {
-    let mut texts = Vec::new();
-    let mut left = most;
-    let mut omitted = 0;
-    for (at, message) in messages.iter().enumerate().rev() {
-        let text = told(message);
-        if text.len() > left {
-            omitted = at + 1;
-            break;
+/// What a model is asked to sum up: messages as text.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript {
+    /// The newest first.
+    told: Vec<String>,
+    /// Messages that are older than these.
+    older: usize,
+    end: String,
+}
+
+/// Most bytes of a transcript.
+const TRANSCRIPT: usize = 32 << 20;
+
+impl Transcript {
+    /// That of these messages; the summary is to say most about `focus`.
+    pub fn of(messages: &[Message], focus: Option<&str>) -> Self {
+        let mut end = "\n[The conversation up to here is to be summed up.]".to_owned();
+        if let Some(focus) = focus.map(str::trim).filter(|focus| !focus.is_empty()) {
+            // Writing to a string cannot fail.
+            let _ = write!(end, "\nThe person asks that it says most about this: {focus}");
         }
-        left -= text.len();
-        texts.push(text);
+        let (mut told, mut left) = (Vec::new(), TRANSCRIPT);
+        for message in messages.iter().rev() {
+            let text = told_of(message);
+            let Some(rest) = left.checked_sub(text.len()) else { break };
+            left = rest;
+            told.push(text);
+        }
+        Self { older: messages.len() - told.len(), told, end }
     }
-    let mut out = String::new();
-    if omitted > 0 {
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "[{omitted} older messages are left out here]\n");
+
+    /// Bytes of all of it.
+    pub fn len(&self) -> usize {
+        self.told.iter().map(String::len).sum::<usize>() + self.end.len()
     }
-    out.extend(texts.into_iter().rev());
-    out.push_str("\n[The conversation up to here is to be summed up.]");
-    if let Some(focus) = focus.map(str::trim).filter(|focus| !focus.is_empty()) {
-        let _ = write!(out, "\nThe person asks that it says most about this: {focus}");
+
+    /// The messages within so many bytes, the oldest first. Where they are more, the oldest are left
+    /// out.
+    pub fn within(&self, most: usize) -> String {
+        let mut left = most;
+        let fits = |text: &&String| {
+            let rest = left.checked_sub(text.len());
+            left = rest.unwrap_or_default();
+            rest.is_some()
+        };
+        let taken = self.told.iter().take_while(fits).count();
+        let omitted = self.older + self.told.len() - taken;
+        let mut out = String::new();
+        if omitted > 0 {
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "[{omitted} older messages are left out here]\n");
+        }
+        self.told[..taken].iter().rev().for_each(|text| out.push_str(text));
+        out.push_str(&self.end);
+        out
     }
-    out
 }
 
 /// Bytes of a message, a result, and of the arguments of a call, that a summary is made of.
@@ -219,7 +249,7 @@ const WORDS_TOLD: usize = 12_000;
 const RESULT: usize = 2_000;
 const ARGUMENTS: usize = 600;
 
-fn told(message: &Message) -> String {
+fn told_of(message: &Message) -> String {
     let mut out = String::new();
     match message {
         Message::User { from, parts } => {

@@ -25,8 +25,8 @@ mod text_calls;
 
 pub use self::{
     agent::{
-        Agent, AgentConfig, AgentSender, Agents, AnswerSchema, Handle, Limits, Pinned, PromptSaid,
-        Repin, TalkHooks, WindowUse, unsent,
+        Agent, AgentConfig, AgentSender, Agents, AnswerSchema, Failure, Handle, Instead, Limits,
+        OtherModels, Pinned, PromptSaid, Repin, SmallModel, TalkHooks, WindowUse, unsent,
     },
     bus::{Bus, Clock},
     command::{

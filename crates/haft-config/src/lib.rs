@@ -12,6 +12,7 @@ mod files;
 mod hooks;
 mod layers;
 mod lines;
+mod model_names;
 #[cfg(test)]
 mod reference;
 mod reserved;

@@ -10,6 +10,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::model_names;
+
 /// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -85,6 +87,20 @@ pub struct ModelChoice {
     /// The model that answers, as `SERVER/NAME` or `script:FILE`. `model = "SERVER/NAME"` alone
     /// does the same.
     pub name: Option<String>,
+    /// The model that sums up what became too long for the window; without it the session's own
+    /// does. `--model small` names it, too.
+    #[serde(deserialize_with = "model_names::one")]
+    pub small: Option<String>,
+    /// The model that `--model medium` names.
+    #[serde(deserialize_with = "model_names::one")]
+    pub medium: Option<String>,
+    /// The model that `--model large` names.
+    #[serde(deserialize_with = "model_names::one")]
+    pub large: Option<String>,
+    /// Models that go on where that of the session does not answer, in their order; a text alone is
+    /// one. `successor` is the one that the catalogue names. Without it a turn ends there.
+    #[serde(deserialize_with = "model_names::some")]
+    pub fallback: Vec<String>,
     /// Seconds for which a request is repeated that its server could not answer.
     #[schemars(range(min = 0, max = 86_400))]
     pub retry_seconds: u64,
@@ -92,7 +108,8 @@ pub struct ModelChoice {
 
 impl Default for ModelChoice {
     fn default() -> Self {
-        Self { name: None, retry_seconds: 120 }
+        let (name, small, medium, large) = (None, None, None, None);
+        Self { name, small, medium, large, fallback: Vec::new(), retry_seconds: 120 }
     }
 }
 

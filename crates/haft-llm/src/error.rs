@@ -22,6 +22,9 @@ pub enum LlmError {
     /// A key, an address, a model name or a script is wrong: a person must change it.
     #[error("{0}")]
     Config(String),
+    /// The server has no such model, or has it no more.
+    #[error("{0}")]
+    NoModel(String),
     /// The server refuses this request for good.
     #[error("{0}")]
     Rejected(String),
@@ -60,6 +63,18 @@ impl LlmError {
                 | Self::Unreachable(_)
                 | Self::Cut(_)
                 | Self::NoReason(_)
+                | Self::Empty(_)
+        )
+    }
+
+    /// Reports whether the model cannot be reached, so that another one may answer the same request.
+    pub const fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::Busy { .. }
+                | Self::Unreachable(_)
+                | Self::NoModel(_)
+                | Self::Cut(_)
                 | Self::Empty(_)
         )
     }

@@ -26,6 +26,11 @@ pub(crate) fn of_answer(failed: &Failed<'_>) -> LlmError {
     let url = haft_net::shown_url(url);
     let head = format!("{url} answered with status {status}: {text}");
     let (key, address) = (&endpoint.key_variable, &endpoint.url_variable);
+    let no_model = || {
+        LlmError::NoModel(format!(
+            "{head}\nCheck the model's name ({model:?}) and the address in {address}."
+        ))
+    };
     if said.is_overflow() && matches!(status, 400 | 413 | 422 | 500) {
         return too_long(&head);
     }
@@ -39,9 +44,8 @@ pub(crate) fn of_answer(failed: &Failed<'_>) -> LlmError {
         )),
         401 | 403 => LlmError::Config(format!("{head}\nCheck the key in {key}.")),
         402 => LlmError::Config(format!("{head}\nCheck the account that {key} belongs to.")),
-        404 => LlmError::Config(format!(
-            "{head}\nCheck the model's name ({model:?}) and the address in {address}."
-        )),
+        404 => no_model(),
+        400 | 410 | 422 if said.is_no_model() => no_model(),
         407 => LlmError::Config(format!("{head}\n{PROXY_PASSWORD}")),
         413 => too_long(&head),
         429 if said.is_quota() => LlmError::Config(format!(
@@ -192,10 +196,11 @@ impl ServerError {
         }
         let busy = ["overloaded_error", "rate_limit_error", "rate_limit_exceeded", "api_error"];
         let busy_too = ["timeout_error", "server_error", "internal_server_error", "overloaded"];
-        if self.is_quota()
-            || is(&["authentication_error", "permission_error", "not_found_error", "billing_error"])
-        {
+        if self.is_quota() || is(&["authentication_error", "permission_error", "billing_error"]) {
             return Some(LlmError::Config(text));
+        }
+        if self.is_no_model() {
+            return Some(LlmError::NoModel(text));
         }
         if is(&busy) || is(&busy_too) || code(429..430) || code(500..600) || code(408..409) {
             return Some(LlmError::Busy { message: text, retry_after_ms, paid: false });
@@ -208,6 +213,13 @@ impl ServerError {
 
     fn is_quota(&self) -> bool {
         self.kind.contains("insufficient_quota")
+    }
+
+    /// Whether it is about a model that is not there, or not any more.
+    fn is_no_model(&self) -> bool {
+        const KINDS: [&str; 4] =
+            ["not_found_error", "model_not_found", "model_decommissioned", "invalid_model"];
+        self.kind.split(' ').any(|kind| KINDS.contains(&kind))
     }
 
     /// Servers name an overflow in many ways, most of them only in words.
@@ -246,6 +258,7 @@ mod tests {
         type Is = fn(&LlmError) -> bool;
         let busy: Is = |error| matches!(error, LlmError::Busy { .. });
         let config: Is = |error| matches!(error, LlmError::Config(_));
+        let no_model: Is = |error| matches!(error, LlmError::NoModel(_));
         let too_long: Is = |error| matches!(error, LlmError::TooLong(_));
         let rejected: Is = |error| matches!(error, LlmError::Rejected(_));
         let protocol: Is = |error| matches!(error, LlmError::Protocol(_));
@@ -257,7 +270,10 @@ mod tests {
             (401, "no", config),
             (402, "no", config),
             (302, "", config),
-            (404, r#"{"error":"model not found"}"#, config),
+            (404, r#"{"error":"model not found"}"#, no_model),
+            (400, r#"{"error":{"code":"model_decommissioned","message":"m"}}"#, no_model),
+            (403, r#"{"error":{"code":"model_not_found","message":"no access"}}"#, config),
+            (200, r#"{"type":"error","error":{"type":"not_found_error"}}"#, no_model),
             (413, "", too_long),
             (400, r#"{"error":{"message":"prompt is too long: 9 > 8"}}"#, too_long),
             (400, r#"{"error":{"code":"context_length_exceeded","message":"m"}}"#, too_long),

@@ -409,6 +409,7 @@ impl Attempt {
             }
             LlmError::TooLong(text) => LlmError::TooLong(clean(text)),
             LlmError::Config(text) => LlmError::Config(clean(text)),
+            LlmError::NoModel(text) => LlmError::NoModel(clean(text)),
             LlmError::Rejected(text) => LlmError::Rejected(clean(text)),
             LlmError::Broken(text) => LlmError::Broken(clean(text)),
             LlmError::Protocol(text) => LlmError::Protocol(format!(

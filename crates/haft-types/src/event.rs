@@ -124,6 +124,8 @@ pub enum BreakCause {
     First,
     /// The person chose another model.
     Model,
+    /// The model could not be reached, so another one goes on.
+    Fallback,
     /// The person chose another agent.
     Agent,
     /// The person changed the tool set.
@@ -433,6 +435,9 @@ pub enum Body {
         /// Who wrote the summary; none where no model did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Summarizer>,
+        /// Who was asked for it, too, and wrote none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<Summarizer>,
     },
     /// Changes were undone, or, with `redo`, made again.
     Undone {

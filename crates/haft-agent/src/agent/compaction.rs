@@ -5,21 +5,23 @@
 //! and says what is too big. No compaction follows another before the conversation has grown by a
 //! tenth. Inputs are taken meanwhile, and an interrupt ends it.
 
-use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Outs;
-use haft_llm::{Delta, LlmError, NoBlobs, Request};
+use haft_llm::LlmError;
 use haft_tool::{Jobs, RecordError};
-use haft_types::{Body, BreakCause, From, Level, Message, Part, Stop, Summarizer, Usage};
+use haft_types::{Body, BreakCause, From, Level, Message, Part, Usage};
 use serde_json::{Value, value::RawValue};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{Agent, history::keep_results};
+use super::{
+    Agent, AgentConfig, history::keep_results, other_models::SmallModel, summary::Summary,
+};
 use crate::{
     Input,
     compaction::{
-        Attached, ContextLimits, Plan, SUMMARY_SYSTEM, Sizes, TooBig, masked, older_words, plan,
-        replacement, tokens, transcript,
+        Attached, ContextLimits, Plan, Sizes, TooBig, Transcript, masked, older_words, plan,
+        replacement, tokens,
     },
 };
 
@@ -53,7 +55,7 @@ impl Default for Room {
 
 /// A summary that is being written.
 struct Compacting {
-    work: BoxFuture<'static, Result<Summary, LlmError>>,
+    work: BoxFuture<'static, Summary>,
     stop: CancellationToken,
     plan: Plan,
     before: u64,
@@ -78,12 +80,6 @@ pub struct WindowUse {
     pub factor: f64,
 }
 
-/// A summary as it came.
-pub(super) struct Summary {
-    text: String,
-    by: Summarizer,
-}
-
 /// Whether there is room for the next request.
 pub(super) enum Space {
     /// There is.
@@ -94,10 +90,6 @@ pub(super) enum Space {
     Missing(String),
 }
 
-/// Most bytes of a summary that are taken.
-const LONGEST: usize = 256 << 10;
-/// Least bytes of a conversation that a summary is worth.
-const LEAST: usize = 2_000;
 /// Fewer tokens are not shortened where a server refuses them as too long.
 const LEAST_SHORTENED: u64 = 4_000;
 /// Tokens that an image is taken for: no model in use takes more for one.
@@ -108,7 +100,7 @@ const SHARES: [u8; 3] = [85, 70, 50];
 const LARGEST: usize = 5;
 
 /// Waits for the summary; for ever where none is written.
-pub(super) async fn summary(room: &mut Room) -> Result<Summary, LlmError> {
+pub(super) async fn summary(room: &mut Room) -> Summary {
     match &mut room.compacting {
         Some(compacting) => (&mut compacting.work).await,
         None => std::future::pending().await,
@@ -326,10 +318,6 @@ impl Agent {
             // Where nothing is known of the window, half of what there is stays.
             None => ContextLimits { window: Some(before.max(4_000)), ..limits },
         };
-        let window = limits.window.unwrap_or(before);
-        // Most of a window of the summary's own request, in bytes.
-        let room = window.saturating_sub(limits.for_answer()) * 3 / 4;
-        let most = usize::try_from(room * 4).unwrap_or(usize::MAX).max(LEAST);
         let (plan, told) = {
             let fold = self.fold();
             let (system, tools) = self.fixed();
@@ -339,20 +327,16 @@ impl Agent {
             if plan.cut == 0 {
                 plan.cut = sizes.len();
             }
-            let messages = &fold.final_messages()[..plan.cut];
-            let told = |most| transcript(messages, focus, most);
-            // Once for each size that is tried.
-            let all: Vec<String> = std::iter::successors(Some(most), |most| Some(most / 2))
-                .take_while(|most| *most >= LEAST)
-                .take(6)
-                .map(told)
-                .collect();
-            (plan, all)
+            let told = Transcript::of(&fold.final_messages()[..plan.cut], focus);
+            (plan, told)
         };
-        self.affordable_summary(before).map_err(TooBig)?;
+        let small = self.setup.models.as_ref().and_then(|models| models.small());
+        // The money is counted for whoever writes, before that is asked.
+        if small.is_none() {
+            self.affordable_summary(self.setup.prices, before).map_err(TooBig)?;
+        }
         let stop = CancellationToken::new();
-        let most = (window / 4).clamp(2_000, 16_384);
-        let work = self.sum_up(told, most, stop.clone());
+        let work = self.sum_up(small, told, limits.window.unwrap_or(before), stop.clone());
         self.room.compacting = Some(Compacting { work, stop, plan, before, asks, tell });
         self.load.is_busy.store(true, std::sync::atomic::Ordering::Release);
         let text = "making room: the older part of the conversation is summed up".to_owned();
@@ -360,75 +344,81 @@ impl Agent {
         Ok(())
     }
 
-    /// Asks for a summary; where a text is too long for the server, for that of the next one.
+    /// Asks the small model for a summary where there is one, and the agent's own where that gives
+    /// none.
     fn sum_up(
         &self,
-        told: Vec<String>,
-        most: u64,
+        small: Option<Result<SmallModel, String>>,
+        told: Transcript,
+        window: u64,
         stop: CancellationToken,
-    ) -> BoxFuture<'static, Result<Summary, LlmError>> {
-        let (provider, target) = (self.setup.provider.clone(), self.setup.target.clone());
-        let tokens = u32::try_from(most).unwrap_or(u32::MAX);
+    ) -> BoxFuture<'static, Summary> {
+        let AgentConfig { name, provider, target, output, prices, .. } = &self.setup;
+        let own = SmallModel {
+            name: name.clone(),
+            provider: provider.clone(),
+            target: target.clone(),
+            window: Some(window),
+            output: *output,
+            prices: *prices,
+        };
+        let money = self.money_for_summaries();
         async move {
-            let mut last = LlmError::TooLong("the conversation is too long to be summed up".into());
-            let mut used = Usage::default();
-            for text in told {
-                let (from, parts) = (From::Haft, vec![Part::text(text)]);
-                let message = Message::User { from, parts };
-                let request = Request {
-                    model: target.model.clone(),
-                    max_tokens: Some(tokens),
-                    system: vec![SUMMARY_SYSTEM.to_owned()].into(),
-                    messages: vec![provider.encode(&message, &target, &NoBlobs)],
-                    ..Request::default()
-                };
-                match gathered(provider.stream(request, stop.clone())).await {
-                    // Thinking may take all that it may write, and a refusal is no summary.
-                    Ok((text, stop, usage)) if text.trim().is_empty() || stop == Stop::Refusal => {
-                        used.add(usage);
-                        last = LlmError::TooLong("the model wrote no summary".into());
+            let mut sum = Summary::default();
+            let failed = match small {
+                None => None,
+                Some(Err(why)) => Some(why),
+                Some(Ok(small)) if small.name == own.name => None,
+                Some(Ok(small)) => {
+                    let small = SmallModel { window: small.window.or(own.window), ..small };
+                    match sum.ask(&small, &told, money, &stop).await {
+                        Ok(()) => return sum,
+                        Err(_) if stop.is_cancelled() => return sum,
+                        Err(error) => Some(format!("{}: {error}", small.name)),
                     }
-                    Ok((text, _, usage)) => {
-                        used.add(usage);
-                        let usage = used;
-                        let (model, wire) = (target.model, provider.name().to_owned());
-                        let host = provider.host().to_owned();
-                        return Ok(Summary { text, by: Summarizer { model, wire, host, usage } });
-                    }
-                    Err(error @ LlmError::TooLong(_)) => last = error,
-                    Err(error) => return Err(error),
                 }
-            }
-            Err(last)
+            };
+            sum.notice = failed.map(|why| {
+                format!("the small model wrote no summary, so {} is asked: {why}", own.name)
+            });
+            // What it could not write is in the error that is kept.
+            drop(sum.ask(&own, &told, money, &stop).await);
+            sum
         }
         .boxed()
     }
 
     /// Takes a summary, or why there is none.
-    pub(super) async fn summed_up(&mut self, result: Result<Summary, LlmError>) {
+    pub(super) async fn summed_up(&mut self, sum: Summary) {
         let Some(Compacting { plan, before, asks, tell, .. }) = self.room.compacting.take() else {
             return;
         };
-        if let Ok(Summary { by, .. }) = &result {
-            self.usage.add(by.usage);
-            self.pay(by.usage);
+        let all = sum.others.iter().chain(sum.by.as_ref());
+        all.for_each(|by| self.usage.add(by.usage));
+        self.spent += sum.cost;
+        if let Some(text) = sum.notice.clone().filter(|_| !self.is_small_told) {
+            self.is_small_told = true;
+            self.emit_or_tell(Body::Notice { level: Level::Warning, text });
         }
         let is_by_hand = tell.is_some();
-        let done = match result {
-            Ok(summary) => self.shorten(&plan, before, Some(&summary)),
-            Err(LlmError::TooLong(_)) => self.shorten(&plan, before, None),
-            Err(error) => Err(format!("the older part could not be summed up: {error}")),
+        let done = match &sum.error {
+            None | Some(LlmError::TooLong(_)) => self.shorten(&plan, before, &sum),
+            Some(error) => Err(format!("the older part could not be summed up: {error}")),
         };
         if let Some(tell) = tell {
             // Who wanted it may be gone.
             drop(tell.send(done.clone()));
         }
+        let outage = sum.error.filter(|error| asks && !is_by_hand && error.is_outage());
+        let falls_back = outage.is_some_and(|error| self.fall_back(&error));
         let input = match done {
-            _ if !asks => None,
+            _ if !asks || falls_back => None,
             Ok(_) => self.ask(),
             // There was room without it, or what is asked now makes it.
             Err(_) if is_by_hand => self.ask(),
-            Err(error) => Some(Input::AnswerCut { error, calls: Vec::new() }),
+            Err(error) => {
+                Some(Input::AnswerCut { error: self.all_failed(error), calls: Vec::new() })
+            }
         };
         let is_busy = !self.machine.is_idle();
         self.load.is_busy.store(is_busy, std::sync::atomic::Ordering::Release);
@@ -438,12 +428,7 @@ impl Agent {
     }
 
     /// Puts a summary in the place of the older part; gives the receipt.
-    fn shorten(
-        &mut self,
-        plan: &Plan,
-        before: u64,
-        summary: Option<&Summary>,
-    ) -> Result<String, String> {
+    fn shorten(&mut self, plan: &Plan, before: u64, sum: &Summary) -> Result<String, String> {
         let attached = self.attached();
         keep_results(self.outs(), &self.fold, |_| true, plan.cut);
         let words = older_words(&self.fold(), plan);
@@ -451,13 +436,10 @@ impl Agent {
             // As with results.
             drop(self.outs().put(&call, text.as_bytes()));
         }
-        let (text, by) = match summary {
-            Some(Summary { text, by }) => (Some(text.as_str()), Some(by.clone())),
-            None => (None, None),
-        };
-        let has_summary = text.is_some_and(|text| !text.trim().is_empty());
+        let has_summary = sum.by.is_some();
         let (text, keep_from, said) = {
             let fold = self.fold();
+            let text = has_summary.then_some(sum.text.as_str());
             let text = replacement(&fold, plan, text, &attached);
             let keep_from = fold.keep_from(plan.cut).unwrap_or_default();
             (text, keep_from, plan.cut)
@@ -484,7 +466,8 @@ impl Agent {
             .emit(Body::Break { cause: BreakCause::Compaction, at_byte })
             .and_then(|()| {
                 let sizes = Some((before, after));
-                self.emit(Body::Compacted { summary: text, keep_from, sizes, by })
+                let (by, others) = (sum.by.clone(), sum.others.clone());
+                self.emit(Body::Compacted { summary: text, keep_from, sizes, by, others })
             })
             .and_then(|()| self.emit(Body::Notice { level: Level::Info, text: receipt.clone() }));
         kept.map_err(|error| error.to_string())?;
@@ -625,20 +608,4 @@ fn parts_of(message: &Message, bytes: usize) -> (usize, u64) {
         }
     }
     (text, images)
-}
-
-/// The text of an answer, why it ended, and what it took.
-async fn gathered(mut answer: haft_llm::Answer) -> Result<(String, Stop, Usage), LlmError> {
-    let mut text = String::new();
-    while let Some(delta) = answer.next().await {
-        match delta? {
-            Delta::Text { text: more, .. } if text.len() + more.len() <= LONGEST => {
-                text.push_str(&more);
-            }
-            Delta::Restart { .. } => text.clear(),
-            Delta::End { stop, usage } => return Ok((text, stop, usage)),
-            _ => {}
-        }
-    }
-    Err(LlmError::Cut("the summary had no end".into()))
 }

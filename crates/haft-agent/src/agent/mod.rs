@@ -11,8 +11,10 @@ mod handle;
 mod history;
 mod ledger;
 mod money;
+mod other_models;
 mod queue;
 mod repin;
+mod summary;
 mod talk_hooks;
 
 use std::{
@@ -37,6 +39,7 @@ pub use self::{
     answer_schema::AnswerSchema,
     compaction::WindowUse,
     handle::{AgentSender, Agents, Handle},
+    other_models::{Failure, Instead, OtherModels, SmallModel},
     queue::unsent,
     repin::Repin,
     talk_hooks::{PromptSaid, TalkHooks},
@@ -45,6 +48,7 @@ use self::{
     compaction::{Room, Space, summary},
     handle::{Inputs, Load, Request as AgentRequest},
     ledger::Ledger,
+    other_models::{Falling, fallen},
     repin::Pending,
     talk_hooks::{Waiting, finished},
 };
@@ -117,7 +121,9 @@ pub struct AgentConfig {
     pub dispatcher: Arc<Dispatcher>,
     /// The provider that answers requests.
     pub provider: Arc<dyn Provider>,
-    /// The model to ask.
+    /// The model to ask, in the form that `--model` takes.
+    pub name: String,
+    /// The same as its provider writes it.
     pub target: Target,
     /// How hard the model thinks.
     pub effort: Option<Effort>,
@@ -147,6 +153,8 @@ pub struct AgentConfig {
     pub hooks: Option<Arc<dyn TalkHooks>>,
     /// What the last answer of each turn has to fit; none for anything.
     pub schema: Option<Arc<AnswerSchema>>,
+    /// Models beside this one; none where there are none.
+    pub models: Option<Arc<dyn OtherModels>>,
 }
 
 /// An answer that streams in.
@@ -203,6 +211,12 @@ pub struct Agent {
     room: Room,
     /// What was sent, beside what is sent next.
     ledger: Ledger,
+    /// Models that could not be reached in this turn, with the errors.
+    failed: Vec<(String, String)>,
+    /// A model that is made ready to go on.
+    falling: Option<Falling>,
+    /// Whether the person was told that another model than the small one sums up.
+    is_small_told: bool,
 }
 
 impl Agent {
@@ -250,6 +264,9 @@ impl Agent {
             spent: 0.0,
             room: Room::default(),
             ledger: Ledger::default(),
+            failed: Vec::new(),
+            falling: None,
+            is_small_told: false,
             fold,
             setup,
         };
@@ -307,6 +324,7 @@ impl Agent {
                 made = summary(&mut self.room) => self.summed_up(made).await,
                 () = self.closing.cancelled(), if !inputs.is_closed() => inputs.close(),
                 Some(id) = ended.recv() => self.step(Input::CallDone { id }).await,
+                came = fallen(&mut self.falling) => self.came_instead(came).await,
                 came = finished(&mut self.waiting) => self.came(came).await,
                 came = next(&mut self.answer) => match came {
                     AnswerStep::Looked(call, harmless) => {
@@ -364,6 +382,7 @@ impl Agent {
                 self.unsaid = None;
                 (self.steps, self.usage, self.spent) = (0, Usage::default(), 0.0);
                 self.forget_refusal();
+                self.failed.clear();
                 (self.continued, self.limited) = (0, false);
                 self.forget_final_answer();
                 // What cannot be kept now is told with the request, or stops that.
@@ -636,7 +655,8 @@ impl Agent {
     /// Ends the answer here and now: dropping its stream ends its request.
     fn cancel_answer(&mut self) -> Option<Input> {
         let Some(Streaming { mut answer, stop, .. }) = self.answer.take() else {
-            return self.cancel_compaction().or_else(|| self.cancel_hooks());
+            let cancelled = self.cancel_compaction().or_else(|| self.cancel_fallback());
+            return cancelled.or_else(|| self.cancel_hooks());
         };
         stop.cancel();
         if let Some(body) = answer.finish() {
@@ -654,14 +674,16 @@ impl Agent {
         if let Some(body) = answer.finish() {
             self.emit_or_tell(body);
         }
-        let is_too_long = matches!(error, LlmError::TooLong(_)) && answer.calls.is_empty();
-        let retried = is_too_long && self.shortens();
-        let error = error.to_string();
+        let is_void = answer.calls.is_empty();
+        let shortens = matches!(error, LlmError::TooLong(_)) && is_void && self.shortens();
+        let falls_back = is_void && self.fall_back(&error);
+        let (error, retried) = (error.to_string(), shortens || falls_back);
+        let error = if retried { error } else { self.all_failed(error) };
         self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried, wait_ms: None });
-        let input = if retried {
+        let input = if shortens {
             self.ask()
         } else {
-            Some(Input::AnswerCut { error, calls: answer.calls })
+            (!falls_back).then_some(Input::AnswerCut { error, calls: answer.calls })
         };
         if let Some(input) = input {
             self.step(input).await;

@@ -4,7 +4,7 @@
 //! limited to what the money buys behind its input, reckoned as if no cache had any of it. What an
 //! answer cost that broke off is not known: its server tells no counts.
 
-use haft_types::Usage;
+use haft_types::{Prices, Usage};
 
 use super::Agent;
 
@@ -16,6 +16,48 @@ const USUAL_TOKENS: f64 = 16_384.0;
 const SUMMARY_TOKENS: f64 = 16_384.0;
 /// Tokens in the unit of prices.
 const MILLION: f64 = 1e6;
+
+/// The money of a turn: its limit, and what was spent of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Money {
+    most: Option<f64>,
+    spent: f64,
+}
+
+impl Money {
+    /// Whether it buys a summary of so many tokens by a model, behind what was spent since.
+    ///
+    /// # Errors
+    /// It does not, or nobody knows: in words for people.
+    #[expect(clippy::cast_precision_loss, reason = "a count of tokens is far below 2^52")]
+    pub fn buys(
+        self,
+        model: &str,
+        prices: Option<Prices>,
+        (since, tokens): (f64, u64),
+    ) -> Result<(), String> {
+        let Some(most) = self.most else { return Ok(()) };
+        let Some(prices) = prices else { return Err(unknown(most, model)) };
+        let price = prices.of_request(tokens);
+        let cost = (tokens as f64 * price.input + SUMMARY_TOKENS * price.output) / MILLION;
+        let spent = self.spent + since;
+        if spent + cost <= most {
+            return Ok(());
+        }
+        Err(format!(
+            "the limit of ${most}: ${spent:.4} was spent, and a summary, for which there has to be \
+             room, may cost ${cost:.4}"
+        ))
+    }
+}
+
+/// What is said of a model without a price.
+fn unknown(most: f64, model: &str) -> String {
+    format!(
+        "the limit of ${most}: nobody knows what {model} costs; set models.\"{model}\".price in \
+         ~/.haft/settings.toml"
+    )
+}
 
 impl Agent {
     /// The limit of tokens for the next answer.
@@ -32,10 +74,7 @@ impl Agent {
         let wanted = self.setup.max_tokens;
         let Some(most) = self.setup.limits.cost else { return Ok(wanted) };
         let Some(prices) = self.setup.prices else {
-            let model = &self.setup.target.model;
-            return Err(format!(
-                "the limit of ${most}: nobody knows what {model} costs; set models.NAME.price"
-            ));
+            return Err(unknown(most, &self.setup.name));
         };
         let input = self.size();
         let price = prices.of_request(input);
@@ -58,25 +97,21 @@ impl Agent {
         Ok(Some(tokens.min(wanted.map_or(usual, f64::from)) as u32))
     }
 
+    /// What summaries may cost.
+    pub(super) fn money_for_summaries(&self) -> Money {
+        Money { most: self.setup.limits.cost, spent: self.spent }
+    }
+
     /// Whether the money left buys a summary of a conversation of so many tokens.
     ///
     /// # Errors
     /// It does not, in words for people.
-    #[expect(clippy::cast_precision_loss, reason = "a count of tokens is far below 2^52")]
-    pub(super) fn affordable_summary(&self, tokens: u64) -> Result<(), String> {
-        let (Some(most), Some(prices)) = (self.setup.limits.cost, self.setup.prices) else {
-            return Ok(());
-        };
-        let price = prices.of_request(tokens);
-        let cost = (tokens as f64 * price.input + SUMMARY_TOKENS * price.output) / MILLION;
-        if self.spent + cost <= most {
-            return Ok(());
-        }
-        Err(format!(
-            "the limit of ${most}: ${:.4} was spent, and a summary, for which there has to be room, \
-             may cost ${cost:.4}",
-            self.spent
-        ))
+    pub(super) fn affordable_summary(
+        &self,
+        prices: Option<Prices>,
+        tokens: u64,
+    ) -> Result<(), String> {
+        self.money_for_summaries().buys(&self.setup.name, prices, (0.0, tokens))
     }
 
     /// Counts what an answer cost.

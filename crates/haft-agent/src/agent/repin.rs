@@ -20,7 +20,9 @@ pub struct Repin {
     pub dispatcher: Arc<Dispatcher>,
     /// Gives answers from then on. Without a cause it does not count, nor does what follows.
     pub provider: Arc<dyn Provider>,
-    /// The model.
+    /// The model, in the form that `--model` takes.
+    pub name: String,
+    /// The same as its provider writes it.
     pub target: Target,
     /// How hard it thinks.
     pub effort: Option<Effort>,
@@ -41,6 +43,11 @@ pub(super) struct Pending(Arc<Mutex<Option<Repin>>>);
 impl Pending {
     pub fn put(&self, repin: Repin) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(repin);
+    }
+
+    /// Puts it where nothing waits yet.
+    pub fn put_if_none(&self, repin: Repin) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(repin);
     }
 
     fn take(&self) -> Option<Repin> {
@@ -73,6 +80,7 @@ impl Agent {
         self.format = self.setup.pinned.format.as_str().into();
         self.system = self.setup.pinned.system.clone().into();
         (self.setup.provider, self.setup.target) = (repin.provider, repin.target);
+        self.setup.name = repin.name;
         (self.setup.effort, self.setup.context) = (repin.effort, repin.context);
         (self.setup.prices, self.setup.output) = (repin.prices, repin.output);
         self.room = Room::default();

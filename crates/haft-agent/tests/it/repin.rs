@@ -14,6 +14,7 @@ fn repin(world: &World, model: &Arc<Scripted>, name: &str, tools: &str) -> Repin
         cause: Some(BreakCause::Model),
         dispatcher: world.dispatcher.clone(),
         provider: model.clone(),
+        name: name.into(),
         target: Target { model: name.into(), vision: false },
         effort: None,
         pinned: Pinned {

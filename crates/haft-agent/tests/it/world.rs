@@ -268,6 +268,7 @@ impl World {
         AgentConfig {
             dispatcher: self.dispatcher.clone(),
             provider: model.clone(),
+            name: "m".into(),
             target: Model { model: "m".into(), vision: false },
             effort: None,
             max_tokens: None,
@@ -287,6 +288,7 @@ impl World {
             concurrency: 10,
             hooks: None,
             schema: None,
+            models: None,
         }
     }
 

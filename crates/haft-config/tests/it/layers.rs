@@ -122,6 +122,36 @@ fn a_model_is_a_name_or_a_table() {
 }
 
 #[test]
+fn more_models_are_names_of_models() {
+    let loaded = user("[model]\nsmall = ' a/b '\nlarge = 'c/d'\nfallback = 'e/f'");
+    assert_eq!(told(&loaded), "");
+    let model = &loaded.settings.model;
+    let names = (model.small.as_deref(), model.medium.as_deref(), model.large.as_deref());
+    assert_eq!(names, (Some("a/b"), None, Some("c/d")));
+    assert_eq!(model.fallback, ["e/f"]);
+    let loaded = user("model = 'a/b'\n");
+    assert!(loaded.settings.model.fallback.is_empty(), "{:?}", loaded.settings.model);
+    let many = format!("model.fallback = [{}]", "'a/b',".repeat(9));
+    let long = format!("model.small = '{}'", "a".repeat(301));
+    for (wrong, wanted) in [
+        ("model.small = ''", "must be a model's name, as SERVER/NAME"),
+        ("model.small = 3", "model.small: 3 does not fit"),
+        ("model.large = [\"a/b\"]", "model.large"),
+        ("model.medium = \"a/b\\nc\"", "on one line"),
+        ("model.fallback = ['a/b', ' ']", "must be a model's name"),
+        ("model.fallback = [1]", "or a list of such names"),
+        ("model.fallback = true", "or a list of such names"),
+        (&*many, "at most 8 models"),
+        (&*long, "at most 300 bytes"),
+    ] {
+        let loaded = user(wrong);
+        assert!(told(&loaded).contains(wanted), "{wrong}: {}", told(&loaded));
+        assert_eq!(loaded.fatal().count(), 1, "{wrong}");
+        assert_eq!(loaded.settings.model, haft_config::Settings::default().model, "{wrong}");
+    }
+}
+
+#[test]
 fn before_trust_nothing_of_a_project_is_read() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "project/.haft/settings.toml", "= this is no TOML");

@@ -200,6 +200,7 @@ fn a_summary_never_parts_a_call_from_its_result() {
                 keep_from: EventId(keep_from),
                 sizes: None,
                 by: None,
+                others: Vec::new(),
             },
             text(0, "on"),
             ended(),
@@ -227,6 +228,7 @@ fn a_second_summary_replaces_the_first_and_undo_is_told() {
         keep_from: EventId(at),
         sizes: None,
         by: None,
+        others: Vec::new(),
     };
     let found = folded([
         user("one"),

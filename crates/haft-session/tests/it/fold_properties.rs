@@ -40,6 +40,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             keep_from: EventId(at),
             sizes: None,
             by: None,
+            others: Vec::new(),
         }),
         1 => Just(undone),
     ]

@@ -150,7 +150,13 @@ fn large_bodies() -> Vec<Body> {
         Body::Notice { level: Level::Info, text: big.clone() },
         Body::AnswerFailed { error: big.clone(), retried: false, wait_ms: None },
         state(value()),
-        Body::Compacted { summary: big, keep_from: EventId(0), sizes: None, by: None },
+        Body::Compacted {
+            summary: big,
+            keep_from: EventId(0),
+            sizes: None,
+            by: None,
+            others: Vec::new(),
+        },
     ]
 }
 

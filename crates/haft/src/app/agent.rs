@@ -26,7 +26,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::{
     base::{Base, home},
     git,
-    model::{Chosen, Model, ModelFacts, facts, last_used, model, named, note, unnamed},
+    model::{
+        Chosen, Model, ModelFacts, Others, facts, fallbacks, last_used, model, named, note, unnamed,
+    },
     problem::{Problem, Problems},
     session::{Core, Extensions, NO_TURN, SessionBuilder, SessionChoice},
     window,
@@ -134,6 +136,8 @@ pub struct AgentBuilder {
     /// Whether somebody waits for it. Then its requests are retried until they are cancelled, if
     /// the settings allow retries.
     pub waits: bool,
+    /// Models that could not be reached before this one, by their names.
+    pub tried: Vec<String>,
 }
 
 impl AgentBuilder {
@@ -161,6 +165,26 @@ impl AgentBuilder {
             },
             schema: None,
             waits: false,
+            tried: Vec::new(),
+        }
+    }
+
+    /// The same agent with another model, behind `tried`, and without its conversation.
+    #[must_use]
+    pub fn again(&self, model: &str, tried: &[String]) -> Self {
+        Self {
+            core: self.core.clone(),
+            path: self.path.clone(),
+            model: Some(model.to_owned()),
+            effort: self.effort,
+            tools: self.tools.clone(),
+            mode: self.mode,
+            sections: self.sections.clone(),
+            fold: Fold::new(self.path.clone()),
+            limits: self.limits,
+            schema: self.schema.clone(),
+            waits: self.waits,
+            tried: tried.to_vec(),
         }
     }
 
@@ -190,12 +214,23 @@ impl AgentBuilder {
         let pinned = self.pinned(&dispatcher, &model, &context, &around);
         let Model { provider, target, effort } = model;
         let effort = self.effort.or(effort);
-        let (limits, guessed) = window::limits(&self.named()?, &self.core.base).await;
-        self.tell_guess(guessed.filter(|_| cause == BreakCause::Model));
-        let cause = Some(cause);
         let (prices, output) = self.prices()?;
-        let context = limits;
-        Ok(Repin { cause, dispatcher, provider, target, effort, pinned, context, prices, output })
+        let named = self.named()?;
+        let (limits, guessed) = window::limits(&named, &self.core.base).await;
+        let is_other = matches!(cause, BreakCause::Model | BreakCause::Fallback);
+        self.tell_guess(guessed.filter(|_| is_other));
+        Ok(Repin {
+            cause: Some(cause),
+            dispatcher,
+            provider,
+            name: named.to_string(),
+            target,
+            effort,
+            pinned,
+            context: limits,
+            prices,
+            output,
+        })
     }
 
     /// The model by its name.
@@ -233,7 +268,10 @@ impl AgentBuilder {
         if let Some(name) = &self.model {
             settings.to_mut().model.name = Some(name.clone());
         }
-        model(&settings, &base.environment, answered, self.waits)
+        // Where another one can go on, nobody waits for this one without an end.
+        let name = settings.model.name.as_deref().unwrap_or_default();
+        let (others, _) = fallbacks(&settings, &base.environment, name, &self.tried);
+        model(&settings, &base.environment, answered, self.waits && others.is_empty())
     }
 
     async fn config(&self) -> Result<AgentConfig, Failure> {
@@ -261,7 +299,8 @@ impl AgentBuilder {
             None => (fresh, Some(BreakCause::First)),
         };
         let (prices, output) = self.prices()?;
-        let (limits, guessed) = window::limits(&self.named()?, &core.base).await;
+        let named = self.named()?;
+        let (limits, guessed) = window::limits(&named, &core.base).await;
         // Nothing stands in the way of a request any more: from here on the session is kept.
         core.bus.keep()?;
         for text in context.left_out.into_iter().filter(|_| is_main && cause.is_some()) {
@@ -271,6 +310,7 @@ impl AgentBuilder {
         Ok(AgentConfig {
             dispatcher,
             provider: model.provider,
+            name: named.to_string(),
             target: model.target,
             effort: self.effort.or(model.effort),
             max_tokens: None,
@@ -286,6 +326,10 @@ impl AgentBuilder {
             concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
             hooks: core.hooks.clone().filter(|_| is_main).map(|hooks| hooks as Arc<dyn TalkHooks>),
             schema,
+            models: Some(Arc::new(Others {
+                builder: Arc::new(self.again(&named.to_string(), &[])),
+                shown: is_main.then(|| core.model.clone()),
+            })),
         })
     }
 

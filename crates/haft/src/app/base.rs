@@ -240,6 +240,15 @@ fn check_models(loaded: &Loaded, problems: &Problems) {
             problems.warn(format!("models.{name:?}: {error}"));
         }
     }
+    let choice = &loaded.settings.model;
+    let sizes = [("small", &choice.small), ("medium", &choice.medium), ("large", &choice.large)];
+    let sizes = sizes.into_iter().filter_map(|(size, name)| Some((size, name.as_ref()?)));
+    let fallback = choice.fallback.iter().filter(|name| *name != model::SUCCESSOR);
+    for (key, name) in sizes.chain(fallback.map(|name| ("fallback", name))) {
+        if let Err(error) = model::named(name, &loaded.settings) {
+            problems.warn(format!("model.{key}: {error}"));
+        }
+    }
 }
 
 /// This machine as the settings want it.

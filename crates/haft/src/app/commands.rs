@@ -107,8 +107,7 @@ impl Handler {
         closing: &CancellationToken,
     ) -> (Self, JoinHandle<()>) {
         let (errands, received) = unbounded_channel();
-        let model = core.base.loaded.settings.model.name.clone().unwrap_or_default();
-        let model = Arc::new(Mutex::new(model));
+        let model = core.model.clone();
         let worker = Worker {
             core: core.clone(),
             main: main.clone(),

@@ -76,21 +76,26 @@ impl Costs {
 
     /// Takes the next event; those that are no answer's end change nothing.
     pub fn take(&mut self, event: &Event) {
-        let (model, wire, host, usage) = match &event.body {
-            Body::AnswerEnded { model, wire, host, usage, .. } => (model, wire, host, usage),
-            Body::Compacted { by: Some(Summarizer { model, wire, host, usage }), .. } => {
-                (model, wire, host, usage)
+        match &event.body {
+            Body::AnswerEnded { model, wire, host, usage, .. } => {
+                let cache = self.open.remove(&event.agent);
+                self.add((wire.clone(), model.clone(), host.clone()), *usage, cache);
+            }
+            Body::Compacted { by, others, .. } => {
+                for Summarizer { model, wire, host, usage } in others.iter().chain(by) {
+                    self.add((wire.clone(), model.clone(), host.clone()), *usage, None);
+                }
             }
             Body::CacheUsed(cache) => {
                 self.open.insert(event.agent.clone(), cache.clone());
-                return;
             }
-            _ => return,
-        };
-        let is_answer = matches!(event.body, Body::AnswerEnded { .. });
-        let cache = is_answer.then(|| self.open.remove(&event.agent)).flatten();
-        let source = (wire.clone(), model.clone(), host.clone());
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, source: Source, usage: Usage, cache: Option<CacheUse>) {
         if !self.places.contains_key(&source) {
+            let (wire, model, host) = &source;
             let (name, facts) = self.named(wire, model, host);
             let has_price = facts.as_ref().is_some_and(|facts| facts.prices.is_some());
             let place = self.row_of(name, has_price);
@@ -100,12 +105,12 @@ impl Costs {
         let prices = facts.as_ref().and_then(|facts| facts.prices);
         let Some(row) = self.rows.get_mut(*place) else { return };
         row.requests += 1;
-        row.usage.add(*usage);
-        let price = prices.map(|prices| prices.cost(*usage));
+        row.usage.add(usage);
+        let price = prices.map(|prices| prices.cost(usage));
         if let (Some(all), Some(cost)) = (&mut row.cost_usd, price) {
             *all += cost;
         }
-        let (model, usage, cost_usd) = (row.model.clone(), *usage, price);
+        let (model, cost_usd) = (row.model.clone(), price);
         self.requests.push(RequestRow { model, usage, cost_usd, cache });
         self.last = Some(source);
     }

@@ -100,6 +100,8 @@ pub struct Core {
     pub told_plan: bool,
     /// Hooks of calls and of the conversation; none if there are none.
     pub hooks: Option<Arc<Hooks>>,
+    /// The model of the main agent's next request, in the form that `--model` takes.
+    pub model: Arc<Mutex<String>>,
 }
 
 /// A resumed session.
@@ -221,6 +223,7 @@ impl SessionBuilder<'_> {
         let Past { pinned, answered, fold, .. } = past;
         let told_plan = agent::tells_plan(fold.final_messages());
         let mut core = Core {
+            model: first_model(&base),
             base,
             bus,
             agents: Agents::default(),
@@ -241,6 +244,11 @@ impl SessionBuilder<'_> {
         core.fold = followed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(core)
     }
+}
+
+/// The model of the first request.
+fn first_model(base: &Base) -> Arc<Mutex<String>> {
+    Arc::new(Mutex::new(base.loaded.settings.model.name.clone().unwrap_or_default()))
 }
 
 /// Shows problems that are found behind the start as events of the session, once that is there.

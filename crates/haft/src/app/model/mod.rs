@@ -4,6 +4,7 @@ mod choosing;
 mod chosen;
 mod facts;
 mod last_used;
+mod others;
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -18,6 +19,7 @@ pub use self::{
     chosen::{Chosen, note, unnamed},
     facts::{ModelFacts, UNKNOWN_CONTEXT, facts},
     last_used::last_used,
+    others::{Others, SUCCESSOR, fallbacks},
 };
 use crate::cli::exit::Failure;
 
@@ -132,9 +134,22 @@ fn is_variable(preset: &Preset) -> Result<(), Failure> {
     }
 }
 
-/// Parses a model's name.
+/// Parses a model's name, or the word for one that the settings name by its size.
 pub fn named(name: &str, settings: &Settings) -> Result<ModelRef, Failure> {
-    parse_model(name, &servers(settings)).map_err(|error| Failure::Usage(error.to_string()))
+    let choice = &settings.model;
+    let sizes = [("small", &choice.small), ("medium", &choice.medium), ("large", &choice.large)];
+    let size = sizes.into_iter().find(|(size, _)| *size == name.trim());
+    let (name, from) = match size {
+        None => (name, String::new()),
+        Some((size, Some(name))) => (name.as_str(), format!("model.{size}: ")),
+        Some((size, None)) => {
+            return Err(Failure::Usage(format!(
+                "no model is named for {size:?}: set model.{size} = \"SERVER/NAME\" in \
+                 ~/.haft/settings.toml"
+            )));
+        }
+    };
+    parse_model(name, &servers(settings)).map_err(|error| Failure::Usage(format!("{from}{error}")))
 }
 
 /// Reports whether a model takes images: by the settings, otherwise by the catalogue or its name.

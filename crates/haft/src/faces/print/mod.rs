@@ -440,8 +440,8 @@ impl RunResult {
         if let Some(costs) = &mut self.costs {
             costs.take(event);
         }
-        if let Body::Compacted { by: Some(by), .. } = &event.body {
-            self.usage.add(by.usage);
+        if let Body::Compacted { by, others, .. } = &event.body {
+            others.iter().chain(by).for_each(|by| self.usage.add(by.usage));
         }
         if !event.agent.is_main() {
             return self.take_other(event);

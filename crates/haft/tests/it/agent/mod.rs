@@ -6,6 +6,7 @@ pub(crate) mod delegates;
 pub(crate) mod disk;
 pub(crate) mod ends;
 pub(crate) mod evidence;
+pub(crate) mod fallbacks;
 pub(crate) mod first_hour;
 pub(crate) mod front_ends;
 pub(crate) mod images;
