@@ -310,6 +310,11 @@ pub struct Run {
     /// mode, where a person is, has no such limit.
     #[schemars(range(min = 1))]
     pub max_time: Option<u64>,
+    /// How often in a row a turn may make the same call with the same result. Then a person is
+    /// asked, and a run of print mode ends. The model is told at the third one. With 0 nothing is
+    /// counted.
+    #[schemars(range(max = 1_000))]
+    pub repeats: u64,
     /// Milliseconds that `git status` gets at the start to count changed files for the model. Where
     /// it takes longer, the model is told nothing of them. With 0 it is not asked.
     #[schemars(range(max = 10_000))]
@@ -323,6 +328,7 @@ impl Default for Run {
             max_tokens: None,
             max_cost: None,
             max_time: None,
+            repeats: 8,
             git_status_ms: 100,
         }
     }

@@ -15,6 +15,7 @@ pub mod script;
 mod calls;
 mod catalogue;
 mod delta;
+mod endless;
 mod endpoint;
 mod error;
 mod extra;

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     AnswerReader, Blobs, Delta, Encoded, Endpoint, LlmError, Request, Server, Target, Wire,
+    endless::Tail,
     failure::{self, Failed},
     json,
 };
@@ -243,6 +244,8 @@ struct Attempt {
 struct Reading {
     response: Response,
     reader: AnswerReader,
+    /// What it has said last.
+    tail: Tail,
     /// Since when nothing of the answer came.
     quiet_since: Instant,
     /// When the rest has to be there, once the reason for the end is known.
@@ -301,7 +304,8 @@ impl Attempt {
                 let Self { provider: HttpProvider { wire, server, .. }, .. } = self;
                 let reader = AnswerReader::new(wire.decoder(server.habits(&self.model)));
                 let quiet_since = Instant::now();
-                let reading = Reading { response, reader, quiet_since, end: None };
+                let reading =
+                    Reading { response, reader, tail: Tail::default(), quiet_since, end: None };
                 return Ok(State::Reading(Box::new(reading)));
             }
             let body = response.text(64 << 10);
@@ -333,7 +337,7 @@ impl Attempt {
 
     async fn read(&mut self, mut reading: Box<Reading>) -> Result<State, LlmError> {
         let patience = self.provider.patience;
-        let Reading { response, reader, quiet_since, end } = &mut *reading;
+        let Reading { response, reader, tail, quiet_since, end } = &mut *reading;
         let quiet_end = *quiet_since + patience.keep_alive;
         if reader.is_complete() {
             // What only says that the server is there does not put the end off.
@@ -360,6 +364,12 @@ impl Attempt {
             }
             Err(_) => Err(self.provider.stalled(patience.silence, "a single byte")),
         };
+        let ended = out.iter().any(|delta| matches!(delta, Delta::End { .. }));
+        // One that came to its end is no endless one.
+        let result = match result {
+            Ok(goes_on) if !ended => tail.take(&out).map(|()| goes_on),
+            result => result,
+        };
         let result = match result {
             Err(LlmError::NoAnswer(body)) => Err(self.failed(response, &body)),
             other => other,
@@ -367,7 +377,6 @@ impl Attempt {
         if !out.is_empty() {
             *quiet_since = Instant::now();
         }
-        let ended = out.iter().any(|delta| matches!(delta, Delta::End { .. }));
         let has_reason = reader.has_reason();
         self.remember(&out, &result, has_reason);
         self.ready.extend(out);

@@ -37,6 +37,7 @@ pub use crate::{
         network::Stay,
         questions::{Broker, Waiting},
         redact::hide_in,
+        repeats::Repeats,
         services::{Closer, Phase, Services},
         state::{Conversation, Permissions, SaveRule, Session, TypeMap},
         truncate::{Room, shorten_data},

@@ -6,6 +6,7 @@
 //! asked only once the log holds the whole request.
 
 mod answer_schema;
+mod asking;
 mod compaction;
 mod handle;
 mod history;
@@ -45,6 +46,7 @@ pub use self::{
     talk_hooks::{PromptSaid, TalkHooks},
 };
 use self::{
+    asking::{LimitQuestion, Reached, replied},
     compaction::{Room, Space, summary},
     handle::{Inputs, Load, Request as AgentRequest},
     ledger::Ledger,
@@ -113,6 +115,8 @@ pub struct Limits {
     pub output_tokens: Option<u64>,
     /// Maximum number of dollars that its requests cost.
     pub cost: Option<f64>,
+    /// How often in a row the same call may give the same result.
+    pub repeats: Option<u64>,
 }
 
 /// The configuration of an agent.
@@ -217,6 +221,10 @@ pub struct Agent {
     falling: Option<Falling>,
     /// Whether the person was told that another model than the small one sums up.
     is_small_told: bool,
+    /// Dollars that a person added to the limit of this turn.
+    raised: f64,
+    /// What the person is asked about this turn.
+    asked: Option<LimitQuestion>,
 }
 
 impl Agent {
@@ -267,6 +275,8 @@ impl Agent {
             failed: Vec::new(),
             falling: None,
             is_small_told: false,
+            raised: 0.0,
+            asked: None,
             fold,
             setup,
         };
@@ -324,6 +334,7 @@ impl Agent {
                 made = summary(&mut self.room) => self.summed_up(made).await,
                 () = self.closing.cancelled(), if !inputs.is_closed() => inputs.close(),
                 Some(id) = ended.recv() => self.step(Input::CallDone { id }).await,
+                reply = replied(&mut self.asked) => self.was_replied(reply).await,
                 came = fallen(&mut self.falling) => self.came_instead(came).await,
                 came = finished(&mut self.waiting) => self.came(came).await,
                 came = next(&mut self.answer) => match came {
@@ -383,6 +394,8 @@ impl Agent {
                 (self.steps, self.usage, self.spent) = (0, Usage::default(), 0.0);
                 self.forget_refusal();
                 self.failed.clear();
+                self.raised = 0.0;
+                self.count_repeats();
                 (self.continued, self.limited) = (0, false);
                 self.forget_final_answer();
                 // What cannot be kept now is told with the request, or stops that.
@@ -459,12 +472,15 @@ impl Agent {
             return Some(Input::AnswerCut { error, calls: Vec::new() });
         }
         self.note_asked();
-        let max_tokens = match self.affordable() {
+        let affordable = match self.repeats() {
+            Some(reason) => Err((Reached::Repeats, reason)),
+            None => self.affordable().map_err(|reason| {
+                (Reached::Money(self.setup.limits.cost.unwrap_or_default()), reason)
+            }),
+        };
+        let max_tokens = match affordable {
             Ok(max_tokens) => max_tokens,
-            Err(reason) => {
-                self.limited = true;
-                return Some(Input::TooDear { reason });
-            }
+            Err((reached, reason)) => return self.ask_person(reached, reason),
         };
         let mut request = Request {
             model: self.setup.target.model.clone(),
@@ -656,6 +672,7 @@ impl Agent {
     fn cancel_answer(&mut self) -> Option<Input> {
         let Some(Streaming { mut answer, stop, .. }) = self.answer.take() else {
             let cancelled = self.cancel_compaction().or_else(|| self.cancel_fallback());
+            let cancelled = cancelled.or_else(|| self.cancel_question());
             return cancelled.or_else(|| self.cancel_hooks());
         };
         stop.cancel();

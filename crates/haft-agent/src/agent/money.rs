@@ -72,7 +72,7 @@ impl Agent {
     )]
     pub(super) fn affordable(&self) -> Result<Option<u32>, String> {
         let wanted = self.setup.max_tokens;
-        let Some(most) = self.setup.limits.cost else { return Ok(wanted) };
+        let Some(most) = self.money_limit() else { return Ok(wanted) };
         let Some(prices) = self.setup.prices else {
             return Err(unknown(most, &self.setup.name));
         };
@@ -97,9 +97,14 @@ impl Agent {
         Ok(Some(tokens.min(wanted.map_or(usual, f64::from)) as u32))
     }
 
+    /// Most dollars of this turn; none where there is no such limit.
+    pub(super) fn money_limit(&self) -> Option<f64> {
+        self.setup.limits.cost.map(|most| most + self.raised)
+    }
+
     /// What summaries may cost.
     pub(super) fn money_for_summaries(&self) -> Money {
-        Money { most: self.setup.limits.cost, spent: self.spent }
+        Money { most: self.money_limit(), spent: self.spent }
     }
 
     /// Whether the money left buys a summary of a conversation of so many tokens.

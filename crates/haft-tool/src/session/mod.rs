@@ -7,6 +7,7 @@ pub(crate) mod history;
 pub(crate) mod network;
 pub(crate) mod questions;
 pub(crate) mod redact;
+pub(crate) mod repeats;
 pub(crate) mod services;
 pub(crate) mod startup_command;
 pub(crate) mod state;

@@ -14,6 +14,7 @@ use std::{
 
 use haft_types::{AgentPath, Answerer, Body, Question, QuestionId, Reply, ToolUse, TurnId};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::{Cx, Dispatcher, Events};
 
@@ -21,7 +22,7 @@ use crate::{Cx, Dispatcher, Events};
 pub struct Waiting {
     /// The question.
     pub question: Question,
-    about: (Arc<Dispatcher>, ToolUse),
+    about: Option<(Arc<Dispatcher>, ToolUse)>,
     answer: oneshot::Sender<(Reply, Answerer)>,
 }
 
@@ -79,7 +80,30 @@ impl Broker {
     /// # Cancel safety
     /// A dropped future voids the question: it is reported as cancelled and waits no longer.
     pub async fn ask(&self, question: Question, cx: &Cx, request: ToolUse) -> (Reply, Answerer) {
-        let (agent, turn, stop) = (cx.agent(), cx.turn, &cx.stop);
+        let about = Some((cx.dispatcher.clone(), request));
+        self.ask_of(question, (cx.agent(), cx.turn, &cx.stop), about).await
+    }
+
+    /// Asks about a turn, and waits for a person's answer. `stop` makes the question void.
+    ///
+    /// # Cancel safety
+    /// As [`ask`](Self::ask).
+    pub async fn ask_of_turn(
+        &self,
+        question: Question,
+        agent: &AgentPath,
+        turn: TurnId,
+        stop: &CancellationToken,
+    ) -> (Reply, Answerer) {
+        self.ask_of(question, (agent, turn, stop), None).await
+    }
+
+    async fn ask_of(
+        &self,
+        question: Question,
+        (agent, turn, stop): (&AgentPath, TurnId, &CancellationToken),
+        about: Option<(Arc<Dispatcher>, ToolUse)>,
+    ) -> (Reply, Answerer) {
         let (id, fallback) = (question.id.clone(), question.if_nobody.clone());
         let void = (fallback.clone(), Answerer::Cancelled);
         let mut open = Open { broker: self, agent, turn, id: id.clone(), settled: void };
@@ -88,7 +112,6 @@ impl Broker {
             let mut waiting = self.lock();
             let wait = self.is_somebody();
             if wait {
-                let about = (cx.dispatcher.clone(), request);
                 waiting.insert(id, Waiting { question: question.clone(), about, answer });
             }
             wait
@@ -129,9 +152,10 @@ impl Broker {
         }
     }
 
-    /// The call that a waiting question is about, and the dispatcher that makes the call.
+    /// The call that a waiting question is about, and the dispatcher that makes the call. None where
+    /// it is about no call.
     pub fn about(&self, id: &QuestionId) -> Option<(Arc<Dispatcher>, ToolUse)> {
-        self.lock().get(id).map(|waiting| waiting.about.clone())
+        self.lock().get(id)?.about.clone()
     }
 
     /// The waiting questions, oldest first.

@@ -13,6 +13,7 @@ mod prepare;
 mod proofs;
 mod record;
 mod redact;
+mod repeat;
 pub(crate) mod resolve;
 pub(crate) mod rules;
 pub(crate) mod sandbox;
@@ -76,6 +77,7 @@ pub fn standard(settings: &Settings) -> Pipeline {
         .then(record::Record)
         .then(interrupt::Interrupt(settings.limits.grace))
         .then(redact::Redact)
+        .then(repeat::Repeat)
         .then(prepare::Prepare)
         .then(hooks::HooksBefore(hooks()))
         .then(resolve::Resolve(settings.limits.look))
@@ -99,8 +101,8 @@ mod tests {
         let names: Vec<_> = standard(&Settings::default()).names().collect();
         assert_eq!(
             names.join(" > "),
-            "record > interrupt > redact > prepare > hooks(pre) > resolve > rules > check > ask \
-             > snapshot > budget > hooks(post) > sandbox > guard > timeout > tool"
+            "record > interrupt > redact > repeat > prepare > hooks(pre) > resolve > rules > check \
+             > ask > snapshot > budget > hooks(post) > sandbox > guard > timeout > tool"
         );
     }
 }

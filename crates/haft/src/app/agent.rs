@@ -162,6 +162,7 @@ impl AgentBuilder {
                 steps: run.max_steps,
                 output_tokens: run.max_tokens,
                 cost: run.max_cost,
+                repeats: (run.repeats > 0).then_some(run.repeats),
             },
             schema: None,
             waits: false,

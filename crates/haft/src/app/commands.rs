@@ -226,7 +226,9 @@ impl Handler {
                 Some((dispatcher, request)) => {
                     Ok(text(explain::explained(&dispatcher, &request).await))
                 }
-                None => Err(CommandError::Refused { why: "the question is settled".to_owned() }),
+                None => Err(CommandError::Refused {
+                    why: "the question is settled, or about no call".to_owned(),
+                }),
             }
         }
         .boxed()

@@ -221,7 +221,6 @@ impl SessionBuilder<'_> {
         let followed = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&followed);
         let Past { pinned, answered, fold, .. } = past;
-        let told_plan = agent::tells_plan(fold.final_messages());
         let mut core = Core {
             model: first_model(&base),
             base,
@@ -230,11 +229,11 @@ impl SessionBuilder<'_> {
             dispatcher,
             registry,
             env,
+            told_plan: agent::tells_plan(fold.final_messages()),
             fold,
             pinned,
             answered,
             resumed,
-            told_plan,
             hooks,
         };
         let killed = commands::add(&core, &store, &events, &mut open).await?;

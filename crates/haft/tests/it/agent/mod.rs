@@ -20,6 +20,7 @@ pub(crate) mod output;
 pub(crate) mod output_schema;
 pub(crate) mod print;
 pub(crate) mod provider;
+pub(crate) mod repetition;
 pub(crate) mod resume;
 pub(crate) mod schema;
 pub(crate) mod sdk_models;
