@@ -18,6 +18,7 @@
 //! whether a sandbox is in force: the caller says that, too.
 
 mod command;
+mod constraints;
 mod decide;
 mod places;
 mod rules;
@@ -27,6 +28,7 @@ pub use crate::{
     command::script::{
         Around, Part, Script, counting, led, on, replaced, unread_script, unsure_paths,
     },
+    constraints::Constraint,
     decide::{
         Anchors, Ask, Policy, Remember, Ruling,
         chores::{Chore, own_file, proven},

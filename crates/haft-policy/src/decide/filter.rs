@@ -89,8 +89,10 @@ impl Policy {
         // The question about the whole named this place.
         let known = own(written) || own(real);
         let (written, real) = (written.clone(), real.clone());
+        let free = self.free();
         move |path: &HostPath| {
-            let held = |path: &HostPath| is_ruled(path, &sets) || (!known && own(path));
+            let held =
+                |path: &HostPath| is_ruled(path, &sets) || !free(path) || (!known && own(path));
             unread(path)
                 || held(path)
                 || (written != real

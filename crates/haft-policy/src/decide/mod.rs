@@ -11,10 +11,12 @@
 pub(crate) mod accept_edits;
 mod anchors;
 pub(crate) mod chores;
+mod doing;
 pub(crate) mod expanded_args;
 pub(crate) mod filter;
 pub(crate) mod grants;
 pub(crate) mod home_removal;
+pub(crate) mod outside;
 pub(crate) mod restricted;
 pub(crate) mod script;
 pub(crate) mod self_kill;
@@ -26,6 +28,7 @@ use haft_types::{Access, AgentPath, Effect, HostPath, Origin, Place, Plan, Targe
 use serde_json::Value;
 
 pub use self::anchors::Anchors;
+pub(crate) use self::doing::{doing, short};
 use self::{
     chores::{is_own_file, why},
     self_kill::OwnProcesses,
@@ -180,11 +183,18 @@ impl Policy {
         let mut placed = Vec::with_capacity(rules.rules.len());
         let mut problems = rules.problems.clone();
         for rule in &rules.rules {
-            let Subject::Path { class, pattern } = &rule.subject else {
-                placed.push(Placed { rule: rule.clone(), globs: Vec::new() });
-                continue;
+            let (class, pattern, generous) = match &rule.subject {
+                Subject::Path { class, pattern } => {
+                    (class, pattern, rule.verdict != Verdict::Allow)
+                }
+                // What it leaves free is read as strictly as an allowance.
+                Subject::Outside { pattern } => (&PathClass::Writes, pattern, false),
+                _ => {
+                    placed.push(Placed { rule: rule.clone(), globs: Vec::new() });
+                    continue;
+                }
             };
-            match PathGlob::compile(pattern, &anchors, rule.verdict != Verdict::Allow) {
+            match PathGlob::compile(pattern, &anchors, generous) {
                 Ok(globs) => placed.push(Placed { rule: rule.clone(), globs }),
                 Err(problem) => problems.push(RuleProblem {
                     verdict: rule.verdict,
@@ -245,7 +255,8 @@ impl Policy {
         let judged = self.judged(ask);
         let forbidden = self.ruled(ask, &judged, Verdict::Deny);
         let forbidden = forbidden.or_else(|| self.fatal(&judged));
-        if let Some(ruling) = forbidden.or_else(|| self.kept_inside(ask)) {
+        let forbidden = forbidden.or_else(|| self.kept_inside(ask));
+        if let Some(ruling) = forbidden.or_else(|| self.unescaped(ask)) {
             return ruling;
         }
         if ask.mode == Mode::Plan
@@ -260,6 +271,7 @@ impl Policy {
             .or_else(|| self.protected(ask, &judged))
             .or_else(|| self.misread(ask, &judged))
             .or_else(|| self.ruled(ask, &judged, Verdict::Ask))
+            .or_else(|| self.unheld(ask, &judged))
             .or_else(|| self.restricted(ask, &judged))
             .or_else(|| Self::discarded(ask, &judged))
             // Whatever else is asked about: whoever says yes lets it out, this once.
@@ -320,7 +332,8 @@ impl Policy {
             };
             return Some(Ruling::new(verdict, Some(rule), &what, |what| match verdict {
                 Verdict::Deny => {
-                    format!("the deny rule {} ({}) forbids {what}", rule.text, rule.scope)
+                    let (text, scope, said) = (&rule.text, rule.scope, rule.said());
+                    format!("the deny rule {text} ({scope}) forbids {what}{said}")
                 }
                 _ => format!("the ask rule {} ({}) asks before {what}", rule.text, rule.scope),
             }));
@@ -414,6 +427,7 @@ impl Policy {
             let near = |placed: &&Placed| {
                 let veiled = veil.is_some_and(|veil| Self::is_veiled_in(placed, veil, *real));
                 placed.rule.verdict != Verdict::Allow
+                    && !matches!(placed.rule.subject, Subject::Outside { .. })
                     && !(observes
                         && (veiled
                             || matches!(
@@ -639,6 +653,7 @@ fn names_tool(subject: &Subject, tool: &ToolSpec, generous: bool) -> bool {
             tool.name.starts_with(prefix.as_str()) && (generous || server.is_some())
         }
         Subject::Path { .. }
+        | Subject::Outside { .. }
         | Subject::Command { .. }
         | Subject::Domain { .. }
         | Subject::Named { .. } => false,
@@ -687,6 +702,9 @@ pub(crate) fn touches(placed: &Placed, judged: &Judged<'_>, ask: &Ask<'_>) -> bo
                 && placed.globs.iter().any(|glob| {
                     forms().any(|path| glob.touches(path) || (whole && glob.lies_below(path)))
                 })
+        }
+        (Subject::Outside { .. }, Target::Path { .. } | Target::Tree { .. }) => {
+            outside::leaves(placed, judged, ask)
         }
         (Subject::Command { pattern, .. }, Target::Command { .. }) => {
             judged.parts.as_ref().is_some_and(|parts| pattern.touches(parts))
@@ -757,42 +775,4 @@ pub(crate) fn is_host(host: &str, below: bool, peer: &str) -> bool {
     } else {
         peer == host
     }
-}
-
-/// What an effect does, for people and the model: `reading src/a.rs`.
-pub(crate) fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> String {
-    let (verb, what): (&str, Cow<'_, str>) = match (&effect.target, effect.access) {
-        (Target::Path { path, .. }, Access::Observe) => ("reading", ask.place.shown(path)),
-        (Target::Path { path, .. }, Access::Modify) => ("changing", ask.place.shown(path)),
-        (Target::Path { path, .. }, Access::Destroy) => {
-            ("overwriting or deleting", ask.place.shown(path))
-        }
-        (Target::Tree { root }, Access::Observe) => ("searching", tree(root, ask)),
-        (Target::Tree { root }, Access::Destroy) => ("removing", tree(root, ask)),
-        (Target::Tree { root }, _) => ("changing files at", tree(root, ask)),
-        (Target::Command { text, .. }, _) => ("running", Cow::Owned(short(text))),
-        (Target::Net { host }, _) => ("connecting to", Cow::Borrowed(host)),
-        (Target::State { name }, _) => ("changing the state", Cow::Borrowed(name)),
-        (Target::Secret { name }, _) => ("handing over the secret", Cow::Borrowed(name)),
-        (Target::Anything, _) => return format!("{}, which may do anything", ask.tool.name),
-    };
-    match real.filter(|real| effect.path() != Some(real)) {
-        Some(real) => format!("{verb} {what} (which is {real})"),
-        None => format!("{verb} {what}"),
-    }
-}
-
-/// A folder with all in it; a dot alone would look like the end of a sentence.
-fn tree<'a>(root: &'a HostPath, ask: &Ask<'a>) -> Cow<'a, str> {
-    let shown = ask.place.shown(root);
-    if shown == "." { Cow::Borrowed("the workspace") } else { shown }
-}
-
-/// A command on one line, at most 120 characters of it.
-pub(crate) fn short(text: &str) -> String {
-    let mut shown: String = text.chars().take(120).flat_map(char::escape_debug).collect();
-    if text.chars().nth(120).is_some() {
-        shown.push_str("...");
-    }
-    format!("`{shown}`")
 }

@@ -21,7 +21,7 @@ impl Policy {
     pub fn doubts(&self, known: &[&str], is_there: impl Fn(&HostPath) -> bool) -> Vec<RuleProblem> {
         let doubt = |placed: &Placed| match &placed.rule.subject {
             Subject::Tool(name) => unnamed(name, known),
-            Subject::Path { pattern, .. } => {
+            Subject::Path { pattern, .. } | Subject::Outside { pattern } => {
                 self.misplaced(pattern, &is_there).or_else(|| self.unwritten(pattern, &is_there))
             }
             Subject::Command { pattern, .. } => {
@@ -140,6 +140,7 @@ fn key(subject: &Subject) -> String {
         Subject::Server(server) => format!("server {server}"),
         Subject::Prefix(prefix) => format!("prefix {prefix}"),
         Subject::Path { pattern, .. } => format!("path {pattern}"),
+        Subject::Outside { pattern } => format!("outside {pattern}"),
         Subject::Command { pattern, .. } => format!("command {}", pattern.key()),
         Subject::Domain { host, below, .. } => format!("domain {below} {host}"),
         Subject::Named { tool, pattern } => format!("named {tool} {}", pattern.key()),
@@ -161,6 +162,8 @@ fn covered_by(subject: &Subject) -> Vec<String> {
     match subject {
         Subject::Tool(tool) => [tools(tool), servers(tool), starts(tool)].concat(),
         Subject::Prefix(prefix) => [servers(prefix), starts(prefix)].concat(),
+        // It is a denial, and nothing is stricter.
+        Subject::Outside { .. } => Vec::new(),
         Subject::Server(server) => {
             let own = vec![format!("server {server}")];
             [own, starts(&format!("mcp__{server}__"))].concat()

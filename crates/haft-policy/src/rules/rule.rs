@@ -56,6 +56,8 @@ pub enum Scope {
     Given,
     /// In the list of restricted commands.
     Restricted,
+    /// In a message of the person, who took what it says as a rule.
+    Conversation,
 }
 
 impl fmt::Display for Scope {
@@ -68,6 +70,7 @@ impl fmt::Display for Scope {
             Self::CommandLine => "command line",
             Self::Given => "given rules",
             Self::Restricted => "list of restricted commands",
+            Self::Conversation => "the person's message",
         })
     }
 }
@@ -81,7 +84,17 @@ pub struct Rule {
     pub scope: Scope,
     /// As it was written.
     pub text: String,
+    /// The sentence of the person that it was taken from; none for one of settings.
+    pub sentence: Option<String>,
     pub(crate) subject: Subject,
+}
+
+impl Rule {
+    /// The person's own words, for the end of a reason.
+    pub(crate) fn said(&self) -> String {
+        let said = |sentence: &String| format!("; the person said: \"{sentence}\"");
+        self.sentence.as_ref().map(said).unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Rule {
@@ -101,6 +114,8 @@ pub(crate) enum Subject {
     Prefix(String),
     /// Effects on paths.
     Path { class: PathClass, pattern: String },
+    /// Changes of all paths but these; only denied.
+    Outside { pattern: String },
     /// Commands of the named shell tool.
     Command { tool: String, pattern: CommandPattern },
     /// A network peer, reached by the named tool; with `below`, its subdomains instead.
@@ -154,7 +169,8 @@ impl Rules {
         let senseless = blank(text).filter(|_| verdict != Verdict::Deny);
         match senseless.map_or_else(|| parse(text, verdict), Err) {
             Ok(subject) => {
-                self.rules.push(Rule { verdict, scope, text: text.to_owned(), subject });
+                let (text, sentence) = (text.to_owned(), None);
+                self.rules.push(Rule { verdict, scope, text, sentence, subject });
             }
             Err(problem) => {
                 let tool = text.split('(').next().map(str::trim).filter(|name| is_name(name));
@@ -169,6 +185,15 @@ impl Rules {
                     covered: None,
                 });
             }
+        }
+    }
+
+    /// Adds a denial that was taken from a sentence of the person.
+    pub fn add_said(&mut self, text: &str, sentence: &str) {
+        let before = self.rules.len();
+        self.add(Verdict::Deny, Scope::Conversation, text);
+        for rule in &mut self.rules[before..] {
+            rule.sentence = Some(sentence.to_owned());
         }
     }
 
@@ -244,13 +269,31 @@ fn parse_pattern(
         Verdict::Ask | Verdict::Deny => composed(pattern),
     };
     match tool.as_str() {
-        name if stands_for("edit", name) || matches!(name, "read" | "grep" | "find" | "ls") => {
-            let class = match name {
+        own if stands_for("edit", own) || matches!(own, "read" | "grep" | "find" | "ls") => {
+            let class = match own {
                 "read" => PathClass::Reads,
                 "edit" => PathClass::Writes,
                 _ => PathClass::Of(tool),
             };
-            Ok(Subject::Path { class, pattern: pattern.to_owned() })
+            let Some(rest) = outside(pattern) else {
+                return Ok(Subject::Path { class, pattern: pattern.to_owned() });
+            };
+            match (class, verdict) {
+                _ if rest.is_empty() => {
+                    Err("nothing stands behind its not; write Edit(not PATH)".to_owned())
+                }
+                (PathClass::Writes, Verdict::Deny) => {
+                    Ok(Subject::Outside { pattern: rest.to_owned() })
+                }
+                (PathClass::Writes, _) => Err(format!(
+                    "`not` only stands in deny rules; write the deny rule Edit(not {rest}), or \
+                     Edit({rest}), or Edit(./{pattern}) for a file of that name"
+                )),
+                _ => Err(format!(
+                    "only Edit takes `not`; write the deny rule Edit(not {rest}), or \
+                     {name}(./{pattern}) for a file of that name"
+                )),
+            }
         }
         "bash" | "powershell" => {
             let pattern = CommandPattern::parse(&composed())?;
@@ -269,6 +312,12 @@ fn parse_pattern(
             None => format!("{name} takes no pattern; write {name} alone"),
         }),
     }
+}
+
+/// What stands behind the `not` of a pattern; none where it has none.
+fn outside(pattern: &str) -> Option<&str> {
+    let rest = pattern.trim().strip_prefix("not")?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
 }
 
 fn parse_domain(name: &str, tool: String, pattern: &str) -> Result<Subject, String> {
@@ -364,6 +413,9 @@ mod tests {
             ("TodoWrite(x)", "takes no pattern"),
             ("*", "no tool name"),
             ("Bash(ls) x", "not closed"),
+            ("Edit(not src/)", "deny rule Edit(not src/)"),
+            ("Write(not src/)", "only Edit takes"),
+            ("Read( not src/)", "only Edit takes"),
         ] {
             let rules = Rules::default().with(Verdict::Allow, Scope::User, text);
             assert!(rules.rules().is_empty(), "{text}");

@@ -56,6 +56,11 @@ pub struct SandboxScope {
     pub temp: Option<HostPath>,
     /// Those of these in which git keeps a repository around the workspace.
     pub git: Vec<HostPath>,
+    /// Those of these that are single files.
+    pub files: Vec<HostPath>,
+    /// Whether a rule that leaves only some places free is all that wants them: beside writing, nothing
+    /// is held back.
+    pub only_writes: bool,
     /// Hosts that they can connect to.
     pub hosts: Vec<String>,
 }
