@@ -9,7 +9,9 @@
 use std::{fmt, future::Future, sync::Arc};
 
 use futures::future::BoxFuture;
-use haft_types::{AgentPath, Body, Detail, Effort, Mode, Part, QuestionId, Reply, TurnId, When};
+use haft_types::{
+    AgentPath, Body, Constraint, Detail, Effort, Mode, Part, QuestionId, Reply, TurnId, When,
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -95,8 +97,9 @@ pub enum Command {
     },
     /// Tells which background jobs there are, or does something with one of them.
     Jobs(JobsRequest),
-    /// Tells the mode, and the rules with where each stands.
-    Permissions,
+    /// Tells the mode, and the rules with where each stands; or takes what a message offers as
+    /// rules, or drops some of these.
+    Permissions(PermissionsRequest),
     /// Tells what was changed in files.
     Diff {
         /// Whether of the whole session; else of the last turn that changed anything.
@@ -151,6 +154,30 @@ pub struct RewindRequest {
     /// What goes back.
     #[serde(default)]
     pub what: Rewound,
+}
+
+/// What is done with the constraints of the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionsRequest {
+    /// It.
+    #[serde(default)]
+    pub action: PermissionsAction,
+}
+
+/// What is done with what the person forbids in messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionsAction {
+    /// All that holds is told.
+    #[default]
+    Show,
+    /// What the last message offers holds from now on.
+    Take,
+    /// One of those that hold does no more.
+    Drop {
+        /// Its number among them, from 1.
+        number: usize,
+    },
 }
 
 /// Which job is meant, and what is done with it.
@@ -266,7 +293,12 @@ pub const COMMANDS: &[CommandSpec] = &[
         "list the background jobs, or show what one says; stop or input TEXT may follow",
         WhenBusy::Now,
     ),
-    row("permissions", "", "show the mode and the rules, and where each stands", WhenBusy::Now),
+    row(
+        "permissions",
+        "[take]",
+        "show the mode and the rules; take holds haft to what your message forbids, drop N ends that",
+        WhenBusy::Now,
+    ),
     row(
         "compact",
         "[FOCUS]",
@@ -320,6 +352,13 @@ pub enum Done {
     Text {
         /// Its lines, whole.
         text: String,
+    },
+    /// A message was sent that forbids something: [`PermissionsAction::Take`] makes that hold.
+    Offered {
+        /// Lines for people; empty for none.
+        text: String,
+        /// What the sentences of the message forbid.
+        offers: Vec<Constraint>,
     },
     /// Something to see, in a form that each front end draws.
     Detail {
@@ -491,6 +530,7 @@ impl Control {
 fn give(bus: &Bus, sender: oneshot::Sender<Answer>, answer: Answer) {
     let answer = match answer {
         Ok(Done::Text { text }) => Ok(Done::Text { text: bus.hidden(text) }),
+        Ok(Done::Offered { text, offers }) => Ok(Done::Offered { text: bus.hidden(text), offers }),
         Err(CommandError::Busy { why }) => Err(CommandError::Busy { why: bus.hidden(why) }),
         Err(CommandError::Refused { why }) => Err(CommandError::Refused { why: bus.hidden(why) }),
         // A person's own words stay as they were typed.
@@ -522,6 +562,11 @@ mod tests {
             }),
             (r#"{"command":"mode","mode":"plan"}"#, Command::Mode { mode: Some(Mode::Plan) }),
             (r#"{"command":"end"}"#, Command::End),
+            (r#"{"command":"permissions"}"#, Command::Permissions(PermissionsRequest::default())),
+            (r#"{"command":"permissions","action":{"drop":{"number":2}}}"#, {
+                let action = PermissionsAction::Drop { number: 2 };
+                Command::Permissions(PermissionsRequest { action })
+            }),
         ] {
             assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command, "{text}");
             let again = serde_json::to_string(&command).unwrap();

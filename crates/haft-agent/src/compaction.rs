@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use haft_session::Fold;
-use haft_types::{CallId, Message, Outcome, Part};
+use haft_types::{CallId, Constraint, Message, Outcome, Part};
 
 /// When a conversation is shortened, and to what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,8 @@ pub struct Sizes<'a> {
     pub tools: u64,
     /// Each final message.
     pub messages: &'a [u64],
+    /// What code attaches in any case, by bytes.
+    pub attached: u64,
     /// The provider's count beside a count by bytes.
     pub scale: f64,
 }
@@ -131,10 +133,10 @@ const AROUND: u64 = 300;
 /// # Errors
 /// Where what cannot be dropped is too big: what it is, by size.
 pub fn plan(fold: &Fold, sizes: Sizes<'_>, limits: &ContextLimits) -> Result<Plan, TooBig> {
-    let Sizes { system, tools, messages, scale } = sizes;
+    let Sizes { system, tools, messages, attached, scale } = sizes;
     let most = limits.share(limits.most_after);
     let window = limits.window.unwrap_or(u64::MAX);
-    let around = scaled(AROUND, scale);
+    let around = scaled(AROUND + attached, scale);
     let left = most.saturating_sub(system + tools + around);
     if left < window / 20 {
         return Err(TooBig(format!(
@@ -322,6 +324,23 @@ pub struct Attached {
     pub files: Vec<(String, String)>,
     /// Jobs that run.
     pub jobs: Vec<String>,
+    /// What the person forbade, and haft enforces.
+    pub constraints: Vec<Constraint>,
+}
+
+impl Attached {
+    /// The constraints as the summary has them; empty where there are none.
+    pub fn told(constraints: &[Constraint]) -> String {
+        let mut out = String::new();
+        if !constraints.is_empty() {
+            out.push_str("\n# What the person forbade, and haft enforces, word for word\n");
+        }
+        for Constraint { sentence, rules } in constraints {
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "\"{sentence}\": deny {}", rules.join(", "));
+        }
+        out
+    }
 }
 
 /// The text that stands for the older part of a conversation from now on.
@@ -339,6 +358,7 @@ pub fn replacement(fold: &Fold, plan: &Plan, summary: Option<&str>, attached: &A
             writeln!(out, "\nNo summary could be made. What follows is all that is left of it.")
         }
     };
+    out.push_str(&Attached::told(&attached.constraints));
     push_words(&mut out, fold, plan);
     push_named(&mut out, plan, attached);
     out
@@ -468,6 +488,7 @@ mod tests {
         fn what_is_left_has_at_most_its_share(
             lengths in prop::collection::vec(10..30_000_usize, 1..40),
             files in 0..300_usize,
+            held in 0..32_usize,
             summary in 0..100_000_usize,
             (window, fixed) in (8_000..200_000_u64).prop_flat_map(|w| (Just(w), 0..w / 2)),
             scale in 0.5..4.0_f64,
@@ -480,10 +501,18 @@ mod tests {
                 .map(|message| scaled(tokens(bytes(message)), scale))
                 .collect();
             let limits = ContextLimits { window: Some(window), ..ContextLimits::default() };
-            let sizes = Sizes { system: fixed / 2, tools: fixed / 2, messages: &messages, scale };
+            let said = |n: usize| Constraint {
+                sentence: format!("only touch folder{n}/"),
+                rules: vec![format!("Edit(not ./folder{n}/)")],
+            };
+            let held: Vec<Constraint> = (0..held).map(said).collect();
+            let told = Attached::told(&held);
+            let (system, tools, attached) = (fixed / 2, fixed / 2, tokens(told.len()));
+            let sizes = Sizes { system, tools, messages: &messages, attached, scale };
             let Ok(plan) = plan(&fold, sizes, &limits) else { return Ok(()) };
             let name = |n: usize| (format!("/a/folder/file{n}.rs"), "0123456789ab".to_owned());
-            let attached = Attached { files: (0..files).map(name).collect(), jobs: Vec::new() };
+            let files = (0..files).map(name).collect();
+            let attached = Attached { files, jobs: Vec::new(), constraints: held };
             let text = replacement(&fold, &plan, Some(&"sum ".repeat(summary / 4)), &attached);
             let stays: u64 = messages[plan.cut..].iter().sum();
             let after = fixed + stays + scaled(tokens(text.len() + 64), scale);
@@ -494,6 +523,7 @@ mod tests {
                 matches!(message, Message::User { parts, .. } if shown(parts).starts_with(&last))
             });
             prop_assert!(is_in_view || text.contains(&last), "{plan:?}");
+            prop_assert!(text.contains(&told));
             prop_assert!(fold.keep_from(plan.cut).is_some());
         }
     }

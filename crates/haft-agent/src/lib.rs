@@ -31,7 +31,8 @@ pub use self::{
     bus::{Bus, Clock},
     command::{
         COMMANDS, Command, CommandError, CommandSpec, Commands, Control, Done, JobAction,
-        JobsRequest, RewindRequest, Rewound, RunBy, UndoRequest, WhenBusy,
+        JobsRequest, PermissionsAction, PermissionsRequest, RewindRequest, Rewound, RunBy,
+        UndoRequest, WhenBusy,
     },
     compaction::{ContextLimits, TooBig},
     context::{Context, context_files},

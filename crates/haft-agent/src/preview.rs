@@ -54,7 +54,7 @@ pub fn preview_compaction(
     let size =
         |message: &Message| tokens(serde_json::to_string(message).map_or(0, |json| json.len()));
     let sizes: Vec<u64> = messages.iter().map(size).collect();
-    let all = Sizes { system, tools, messages: &sizes, scale: 1.0 };
+    let all = Sizes { system, tools, messages: &sizes, attached: 0, scale: 1.0 };
     let mut plan = plan(fold, all, limits).map_err(|too_big| too_big.0)?;
     if plan.cut == 0 {
         // As by hand: where all of it would fit, it is wanted shorter all the same.

@@ -28,7 +28,7 @@ pub use crate::{
     command::script::{
         Around, Part, Script, counting, led, on, replaced, unread_script, unsure_paths,
     },
-    constraints::Constraint,
+    constraints::constraints,
     decide::{
         Anchors, Ask, Policy, Remember, Ruling,
         chores::{Chore, own_file, proven},

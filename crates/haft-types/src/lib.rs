@@ -8,6 +8,7 @@
 //! compared and serialised anywhere, and its JSON is public: version 1 of the log opens for ever.
 
 mod choices;
+mod constraint;
 mod detail;
 mod effect;
 mod event;
@@ -28,6 +29,7 @@ use std::borrow::Cow;
 
 pub use crate::{
     choices::{Effort, Mode, UnknownEffort, UnknownMode},
+    constraint::Constraint,
     detail::{
         Cell, Cut, CutBy, CutEnd, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk,
         LineCounts, LineMark, MatchLine, Node, Shape, TodoItem, TodoState,

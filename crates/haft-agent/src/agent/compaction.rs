@@ -5,10 +5,12 @@
 //! and says what is too big. No compaction follows another before the conversation has grown by a
 //! tenth. Inputs are taken meanwhile, and an interrupt ends it.
 
+use std::sync::Arc;
+
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Outs;
 use haft_llm::LlmError;
-use haft_tool::{Jobs, RecordError};
+use haft_tool::{Jobs, Permissions, RecordError};
 use haft_types::{Body, BreakCause, From, Level, Message, Part, Usage};
 use serde_json::{Value, value::RawValue};
 use tokio::sync::oneshot;
@@ -110,6 +112,10 @@ pub(super) async fn summary(room: &mut Room) -> Summary {
 impl Agent {
     fn outs(&self) -> &Outs {
         &self.setup.dispatcher.session.outs
+    }
+
+    fn permissions(&self) -> Arc<Permissions> {
+        self.setup.dispatcher.session.permissions()
     }
 
     fn limits(&self) -> ContextLimits {
@@ -321,7 +327,9 @@ impl Agent {
         let (plan, told) = {
             let fold = self.fold();
             let (system, tools) = self.fixed();
-            let all = Sizes { system, tools, messages: &sizes, scale: self.room.scale };
+            let attached = tokens(Attached::told(self.permissions().policy.held()).len());
+            let scale = self.room.scale;
+            let all = Sizes { system, tools, messages: &sizes, attached, scale };
             let mut plan = plan(&fold, all, &limits)?;
             // Where all of it would fit, a person wants it shorter all the same.
             if plan.cut == 0 {
@@ -487,7 +495,8 @@ impl Agent {
             let path = key.splitn(3, ' ').nth(2)?.to_owned();
             Some((path, value.get("hash")?.as_str()?.chars().take(12).collect()))
         };
-        Attached { files: seen.into_iter().filter_map(file).collect(), jobs }
+        let constraints = self.permissions().policy.held().to_vec();
+        Attached { files: seen.into_iter().filter_map(file).collect(), jobs, constraints }
     }
 
     /// Sums up on a person's wish; `tell` gets the receipt, or why it cannot be.

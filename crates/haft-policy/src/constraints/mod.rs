@@ -11,18 +11,9 @@ mod clause;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
+use haft_types::Constraint;
 
-use crate::{Rules, Scope, Verdict};
-
-/// What a person said, with the deny rules that it means.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Constraint {
-    /// The person's own words, a sentence.
-    pub sentence: String,
-    /// The deny rules.
-    pub rules: Vec<String>,
-}
+use crate::{Policy, Rules, Scope, Verdict};
 
 /// Most bytes of a message that are read.
 const READ: usize = 32 << 10;
@@ -33,36 +24,42 @@ const LONGEST: usize = 400;
 /// Most rules of a sentence.
 const MOST_RULES: usize = 20;
 
-impl Constraint {
-    /// What the sentences of a message offer, in their order. `is_there` says whether a path is one of
-    /// a file or folder, as the person may write it.
-    pub fn of_message(message: &str, is_there: &dyn Fn(&str) -> bool) -> Vec<Self> {
-        let message = &message[..message.floor_char_boundary(READ)];
-        let mut all: Vec<Self> = Vec::new();
-        for sentence in sentences(message) {
-            let Some(rules) = clause::rules(sentence, is_there) else { continue };
-            let is_new = all.iter().all(|other| other.rules != rules);
-            if is_new && rules.len() <= MOST_RULES && are_understood(&rules) {
-                all.push(Self { sentence: sentence.to_owned(), rules });
-            }
-            if all.len() == MOST {
-                break;
-            }
+/// What the sentences of a message offer, in their order. `is_there` says whether a path is one of a
+/// file or folder, as the person may write it.
+pub fn constraints(message: &str, is_there: &dyn Fn(&str) -> bool) -> Vec<Constraint> {
+    let message = &message[..message.floor_char_boundary(READ)];
+    let mut all: Vec<Constraint> = Vec::new();
+    for sentence in sentences(message) {
+        let Some(rules) = clause::rules(sentence, is_there) else { continue };
+        let is_new = all.iter().all(|other| other.rules != rules);
+        if is_new && rules.len() <= MOST_RULES && are_understood(&rules) {
+            all.push(Constraint { sentence: sentence.to_owned(), rules });
         }
-        all
+        if all.len() == MOST {
+            break;
+        }
     }
+    all
 }
 
-impl Rules {
-    /// The denials of constraints, each with the words that it was taken from.
-    pub fn of_constraints(constraints: &[Constraint]) -> Self {
-        let mut rules = Self::default();
-        for constraint in constraints {
+impl Policy {
+    /// Holds these constraints from now on, and no others.
+    pub fn bind(&mut self, constraints: Vec<Constraint>) {
+        self.rules.retain(|placed| placed.rule.scope != Scope::Conversation);
+        self.problems.retain(|problem| problem.scope != Scope::Conversation);
+        let mut rules = Rules::default();
+        for constraint in &constraints {
             for rule in &constraint.rules {
                 rules.add_said(rule, &constraint.sentence);
             }
         }
-        rules
+        self.extend(&rules);
+        self.held = constraints;
+    }
+
+    /// The constraints that are held.
+    pub fn held(&self) -> &[Constraint] {
+        &self.held
     }
 }
 

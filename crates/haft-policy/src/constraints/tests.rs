@@ -1,6 +1,6 @@
 //! Sentences, and what each of them offers.
 
-use super::Constraint;
+use super::constraints;
 
 /// What is there in the workspace.
 fn is_there(path: &str) -> bool {
@@ -9,7 +9,7 @@ fn is_there(path: &str) -> bool {
 }
 
 fn offered(message: &str) -> Vec<String> {
-    let all = Constraint::of_message(message, &is_there);
+    let all = constraints(message, &is_there);
     all.into_iter().flat_map(|one| one.rules).collect()
 }
 
@@ -106,7 +106,7 @@ fn what_is_no_fixed_form_offers_nothing() {
 
 #[test]
 fn the_sentence_is_told_word_for_word_and_once() {
-    let all = Constraint::of_message(
+    let all = constraints(
         "Fix the test.\n* Please, only touch tests/! Thanks.\nonly touch tests/",
         &is_there,
     );

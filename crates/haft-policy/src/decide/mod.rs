@@ -24,7 +24,9 @@ pub(crate) mod self_kill;
 use std::{borrow::Cow, cell::OnceCell};
 
 use haft_text::names::composed;
-use haft_types::{Access, AgentPath, Effect, HostPath, Origin, Place, Plan, Target, ToolSpec};
+use haft_types::{
+    Access, AgentPath, Constraint, Effect, HostPath, Origin, Place, Plan, Target, ToolSpec,
+};
 use serde_json::Value;
 
 pub use self::anchors::Anchors;
@@ -150,6 +152,8 @@ pub struct Policy {
     pub(crate) problems: Vec<RuleProblem>,
     pub(crate) own: OwnProcesses,
     pub(crate) sandbox: Confinement,
+    /// What the person forbade in messages; its rules are among the others.
+    pub(crate) held: Vec<Constraint>,
 }
 
 /// A rule with its path patterns compiled.
@@ -211,7 +215,8 @@ impl Policy {
             }
         }
         let (own, sandbox) = (OwnProcesses::default(), Confinement::default());
-        Self { anchors, rules: placed, restricted: Vec::new(), problems, own, sandbox }
+        let (restricted, held) = (Vec::new(), Vec::new());
+        Self { anchors, rules: placed, restricted, problems, own, sandbox, held }
     }
 
     /// Adds rules at the same places, such as one that a person has just allowed.

@@ -100,7 +100,8 @@ impl Policy {
             Target::Anything => one.effect.access != Access::Observe,
             Target::Command { .. } => {
                 let known = one.script.as_ref().filter(|script| script.fault.is_none());
-                ask.walls.is_none() && !known.is_some_and(|script| script.parts.iter().all(is_seen))
+                (ask.walls.is_none() || ask.plan.lives_on)
+                    && !known.is_some_and(|script| script.parts.iter().all(is_seen))
             }
             _ => false,
         };

@@ -24,7 +24,13 @@ fn step(number: usize) -> [Body; 6] {
 }
 
 fn compacted(keep_from: EventId) -> Body {
-    Body::Compacted { summary: "so far".into(), keep_from, sizes: None, by: None }
+    Body::Compacted {
+        summary: "so far".into(),
+        keep_from,
+        sizes: None,
+        by: None,
+        others: Vec::new(),
+    }
 }
 
 fn folded(store: &Store, log: &Log) -> Fold {

@@ -36,6 +36,8 @@ pub enum Does {
     Stash,
     /// Begins this command, whose values are listed, where nothing is typed.
     Begin(&'static str),
+    /// Takes what is offered of the last message.
+    TakeOffer,
     /// Edits the text.
     Edit(fn() -> Edit),
 }
@@ -90,6 +92,11 @@ pub const KEYS: &[Binding] = &[
     ),
     bind("alt+p", Does::Begin("model"), "pick a model, at an empty prompt"),
     bind("alt+t", Does::Begin("effort"), "pick how much the model thinks, at an empty prompt"),
+    bind(
+        "alt+r",
+        Does::TakeOffer,
+        "hold haft to what the last message forbids, where that is offered",
+    ),
     edit("up", || Edit::Up, "a row up, then what waits, then what was typed before"),
     edit("down", || Edit::Down, "a row down, then what was typed after"),
     edit("ctrl+p", || Edit::Up, ""),

@@ -83,6 +83,7 @@ impl App {
         }
         self.dialog_rows(thrift, width, now, &mut below);
         self.panel_rows(thrift, (width, height), &mut below);
+        self.offer_row(thrift, width, &mut below);
         let edited = if thrift < Thrift::Tight { EDITED.min(height / 3).max(1) } else { 1 };
         self.editor_rows(width, edited, &mut below);
         let listed = match thrift {
@@ -302,6 +303,16 @@ impl App {
             let keys = "  enter takes what is typed; up: the one before; esc: no";
             rows.push(self.row(width).with(Look::DIM, keys).build());
         }
+    }
+
+    /// What of the last message can be made to hold. A question and a list come first.
+    fn offer_row(&self, thrift: Thrift, width: u16, rows: &mut Vec<Row>) {
+        let is_hidden = !self.dialogs.is_empty() || self.panel.is_some();
+        if self.offer.is_empty() || is_hidden || thrift >= Thrift::Bare {
+            return;
+        }
+        let row = self.row(width).with(Look::ACCENT, "  alt+r: ");
+        rows.push(row.with(Look::DIM, &self.offer).build());
     }
 
     fn editor_rows(&mut self, width: u16, height: u16, rows: &mut Vec<Row>) {

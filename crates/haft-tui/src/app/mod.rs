@@ -80,6 +80,8 @@ pub enum Effect {
     Withdraw,
     /// Earlier messages are to be listed, to one of which the person may go back.
     Rewind,
+    /// What is offered of the last message is to hold, see [`App::set_offer`].
+    TakeOffer,
     /// All of the session is to be shown.
     Transcript,
     /// The program is to be suspended.
@@ -186,6 +188,8 @@ pub struct App {
     aside: String,
     /// What the main agent is to do.
     todo: Vec<TodoItem>,
+    /// What is offered of the last message; empty for nothing.
+    offer: String,
     /// Whether what goes on is shown as far as there is room.
     is_opened: bool,
     /// Whether the last drawing left something of it out.
@@ -220,6 +224,7 @@ impl App {
             running: Vec::new(),
             aside: String::new(),
             todo: Vec::new(),
+            offer: String::new(),
             is_opened: false,
             is_cut: false,
         }
@@ -252,6 +257,11 @@ impl App {
     /// Sets what is read and searched in a row, in one line; empty for nothing.
     pub fn set_reading(&mut self, reading: String) {
         self.reading = reading;
+    }
+
+    /// Sets what of the last message can be made to hold, in a line; empty for nothing.
+    pub fn set_offer(&mut self, offer: String) {
+        self.offer = offer;
     }
 
     /// Sets the newest lines of what runs.
@@ -594,7 +604,11 @@ impl App {
             Does::Begin(command) if self.editor.is_empty() => {
                 self.edit(Edit::Set(format!("/{command} ")));
             }
-            Does::Begin(_) => {}
+            Does::TakeOffer if !self.offer.is_empty() => {
+                self.offer.clear();
+                return vec![Effect::TakeOffer];
+            }
+            Does::Begin(_) | Does::TakeOffer => {}
             Does::LineEnd if self.editor.is_empty() => return self.open(),
             Does::LineEnd => self.edit(Edit::LineEnd),
             Does::Edit(edit) if self.withdraws(&edit()) => return vec![Effect::Withdraw],

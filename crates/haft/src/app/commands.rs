@@ -17,7 +17,8 @@ use haft_agent::{
     UndoRequest,
 };
 use haft_types::{
-    AgentPath, Body, BreakCause, Effort, From, Mode, Part, QuestionId, Queued, Reply, When,
+    AgentPath, Body, BreakCause, Constraint, Effort, From, Mode, Part, QuestionId, Queued, Reply,
+    When,
 };
 use serde_json::json;
 use tokio::{
@@ -31,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agent::{self, mode_set},
-    attachments, cost, explain, jobs,
+    attachments, constraints, cost, explain, jobs,
     model::named,
     overview, rewind,
     session::{Core, NO_TURN},
@@ -158,12 +159,15 @@ impl Handler {
             Ok(to) => to,
             Err(error) => return ready(Err(error)),
         };
+        let offers =
+            if path.is_main() { constraints::offer(&self.core, &parts) } else { Vec::new() };
         let has_paths = attach && !attachments::all_named(&parts, &self.core).is_empty();
         // At once where nothing has to be read or waited for.
         if !has_paths && self.open.load(Ordering::Acquire) == 0 {
-            return ready(said(&to, parts, when));
+            return ready(said(&to, parts, when).map(|done| offering(done, offers)));
         }
-        self.later(Errand::Say { to, parts, when, attach })
+        let said = self.later(Errand::Say { to, parts, when, attach });
+        said.map(|answer| answer.map(|done| offering(done, offers))).boxed()
     }
 
     fn interrupt(&self, path: &AgentPath) -> Result<Done, CommandError> {
@@ -305,7 +309,9 @@ impl Commands for Handler {
             Command::Compact { focus, undo: false } => self.at_rest(Errand::Compact(focus)),
             Command::Context => self.context(),
             Command::Cost => self.cost(),
-            Command::Permissions => ready(Ok(text(overview::permissions(&self.core)))),
+            Command::Permissions(request) => {
+                ready(constraints::carry_out(&self.core, request.action))
+            }
             Command::Diff { session } => {
                 let core = self.core.clone();
                 async move {
@@ -326,6 +332,17 @@ fn ready(answer: Answer) -> BoxFuture<'static, Answer> {
 
 fn text(text: String) -> Done {
     Done::Text { text }
+}
+
+/// What the sender of a message is told, with what the message offers.
+fn offering(done: Done, offers: Vec<Constraint>) -> Done {
+    match done {
+        done if offers.is_empty() => done,
+        Done::Nothing => Done::Offered { text: String::new(), offers },
+        Done::Text { text } => Done::Offered { text, offers },
+        // It was not sent.
+        done => done,
+    }
 }
 
 fn said(to: &AgentSender, parts: Vec<Part>, when: When) -> Answer {

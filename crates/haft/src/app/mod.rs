@@ -5,6 +5,7 @@ pub(crate) mod allowances;
 pub(crate) mod attachments;
 pub(crate) mod base;
 pub(crate) mod commands;
+pub(crate) mod constraints;
 pub(crate) mod cost;
 pub(crate) mod executables;
 pub(crate) mod explain;

@@ -11,6 +11,7 @@ use haft_session::{Change, Changes, on_branch};
 use haft_types::{Body, BreakCause, CallId, Event, EventId, From, Kind, Part};
 
 use super::{
+    constraints,
     problem::Problems,
     session::{Core, NO_TURN},
 };
@@ -48,6 +49,12 @@ fn events(core: &Core) -> Result<Vec<Event>, String> {
     let store = core.base.store().map_err(|error| error.to_string())?;
     let id = store.find(&core.dispatcher.session.id).map_err(|error| error.to_string())?;
     undo::events(&store, &id, &Problems::default()).map_err(|error| error.to_string())
+}
+
+/// Goes on from an event, with what held there.
+fn go_to(core: &Core, event: EventId, events: &[Event]) -> Result<(), String> {
+    core.bus.rewind(event, events).map_err(|error| error.to_string())?;
+    constraints::follow(core, events, event)
 }
 
 /// The messages of the person, the last one first.
@@ -114,7 +121,7 @@ fn uncompacted(core: &Core, window: Option<u64>) -> Result<Done, String> {
         _ => None,
     });
     let since: Vec<String> = since.collect();
-    core.bus.rewind(first.parent.unwrap_or_default(), &events).map_err(|e| e.to_string())?;
+    go_to(core, first.parent.unwrap_or_default(), &events)?;
     let mut text = String::from("- the conversation goes on as it was before it was summed up");
     if !since.is_empty() {
         let _ = write!(text, "; what was said since stays in the log: {}", since.join("; "));
@@ -133,7 +140,7 @@ fn back(core: &Core) -> Result<Done, String> {
         })
         .last();
     let from = last.ok_or("there was no rewind in this conversation")?;
-    core.bus.rewind(from, &events).map_err(|error| error.to_string())?;
+    go_to(core, from, &events)?;
     let text = "- the conversation goes on where it was before the rewind; /redo makes changes of \
                 files again\n";
     Ok(Done::Text { text: text.to_owned() })
@@ -159,7 +166,7 @@ async fn rewind(core: &Core, number: u64, what: Rewound) -> Result<Done, String>
     if what == Rewound::Files {
         return Ok(Done::Text { text });
     }
-    core.bus.rewind(point.before, &events(core)?).map_err(|error| error.to_string())?;
+    go_to(core, point.before, &events(core)?)?;
     let files = if what == Rewound::Talk { "; files stay as they are" } else { "" };
     let said = short(&words(point.parts));
     let _ = writeln!(text, "- back to before: {said}{files}; /rewind back undoes that");

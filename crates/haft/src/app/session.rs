@@ -33,7 +33,7 @@ use super::{
     agent,
     allowances::ProjectAllowances,
     base::{Base, find, home, now, recover, secret_names, secrets_of},
-    explain,
+    constraints, explain,
     hooks::{Hooks, OfTools},
     peers::InLogs,
     problem::Problem,
@@ -196,7 +196,7 @@ impl SessionBuilder<'_> {
         // Nothing is left of a run that ends before anything can be asked.
         let bus = if which.is_new() { Bus::lazy(log, now) } else { Bus::new(log, now) };
         *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
-        let mut past = Past::of(fold, &events, bus.leaf());
+        let past = Past::of(fold, &events, bus.leaf());
         let resumed = Resumed::of(&events, bus.leaf());
         let before = jobs::Past::of(&events, bus.leaf());
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
@@ -208,7 +208,7 @@ impl SessionBuilder<'_> {
         let registry = base.registry(common, &env, &extensions.tools).await?;
         let dispatcher = Arc::new(Dispatcher {
             session,
-            conversation: Arc::new(Conversation::resumed(std::mem::take(&mut past.values))),
+            conversation: Arc::new(Conversation::resumed(past.values.clone())),
             tools: Arc::new(registry.assemble(&env)),
             pipeline: Arc::new(standard(&stages(&base, hooks.as_ref()))),
             place: base.place.clone(),
@@ -220,7 +220,7 @@ impl SessionBuilder<'_> {
         let mut open = past.fold.unanswered();
         let followed = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&followed);
-        let Past { pinned, answered, fold, .. } = past;
+        let Past { pinned, answered, fold, values, .. } = past;
         let mut core = Core {
             model: first_model(&base),
             base,
@@ -236,6 +236,9 @@ impl SessionBuilder<'_> {
             resumed,
             hooks,
         };
+        if let Err(why) = constraints::resume(&core, &values) {
+            core.base.problems.warn(why);
+        }
         let killed = commands::add(&core, &store, &events, &mut open).await?;
         core.begin(events.is_empty(), id, open)?;
         commands::kept(killed, &core.bus).await?;

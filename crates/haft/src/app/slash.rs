@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use haft_agent::{
-    COMMANDS, Command, CommandError, CommandSpec, JobAction, JobsRequest, RewindRequest, Rewound,
-    RunBy,
+    COMMANDS, Command, CommandError, CommandSpec, JobAction, JobsRequest, PermissionsAction,
+    PermissionsRequest, RewindRequest, Rewound, RunBy,
 };
 use haft_types::{AgentPath, Part, When};
 
@@ -123,7 +123,14 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
         "jobs" => Command::Jobs(jobs(rest).ok_or_else(|| {
             wrong(format!("{rest:?} is not understood: /jobs [ID [stop|input TEXT]]"))
         })?),
-        "permissions" => Command::Permissions,
+        "permissions" => {
+            let action = permissions(rest).ok_or_else(|| {
+                wrong(format!(
+                    "{rest:?} is not understood: /permissions [take], /permissions drop N"
+                ))
+            })?;
+            Command::Permissions(PermissionsRequest { action })
+        }
         "context" => Command::Context,
         "cost" => Command::Cost,
         "compact" => compact(rest),
@@ -150,6 +157,17 @@ fn compact(rest: &str) -> Command {
     let undo = rest == "--undo";
     let focus = (!rest.is_empty() && !undo).then(|| rest.to_owned());
     Command::Compact { focus, undo }
+}
+
+/// What is wanted of the rules; none where that is not said.
+fn permissions(rest: &str) -> Option<PermissionsAction> {
+    let (what, number) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    match (what, number.trim()) {
+        ("", _) => Some(PermissionsAction::Show),
+        ("take", "") => Some(PermissionsAction::Take),
+        ("drop", number) => Some(PermissionsAction::Drop { number: number.parse().ok()? }),
+        _ => None,
+    }
 }
 
 /// What is wanted of the jobs; none where that is not said.
@@ -266,6 +284,8 @@ mod tests {
             ("/rewind back talk", "is not understood"),
             ("/jobs j1 end", "! \"j1 end\" is not understood: /jobs [ID"),
             ("/quit now", "! \"now\" is not understood: /quit takes nothing"),
+            ("/permissions drop", "\"drop\" is not understood"),
+            ("/permissions take 1", "/permissions [take], /permissions drop N"),
             ("/diff all", "! \"all\" is not understood: /diff [session]"),
         ] {
             let Err(told) = read(line, &[]) else { panic!("{line} is read") };

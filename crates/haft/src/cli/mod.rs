@@ -95,6 +95,9 @@ pub struct Start {
     /// With -p: end with code 3 where a call was denied
     #[arg(long, requires = "print")]
     pub fail_on_denied: bool,
+    /// With -p: what the prompt forbids, such as `only touch tests/`, holds as rules
+    #[arg(long, value_enum, default_value_t, requires = "print")]
+    pub constraints: ApplyConstraints,
     /// With -p: the answer is JSON that fits this JSON Schema, given as a file or as JSON
     #[arg(
         long,
@@ -228,6 +231,16 @@ impl Common {
     pub fn mode(&self) -> Option<Mode> {
         self.mode.or(self.yolo.then_some(Mode::Bypass))
     }
+}
+
+/// Whether print mode holds itself to what its prompt forbids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ApplyConstraints {
+    /// It does not
+    #[default]
+    Off,
+    /// It does, and says so on standard error
+    Apply,
 }
 
 /// What print mode writes.

@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    FileKind, Guard, Level, Limits, ListHow, Local, Located, Net, Repository, Shell, repository,
+    FileKind, Fs, Guard, Level, Limits, ListHow, Local, Located, Net, Repository, Shell, repository,
 };
 use haft_policy::{Confinement, Policy, SandboxScope, is_harmless, unconfined};
 use haft_types::{
@@ -86,7 +86,10 @@ pub(crate) async fn walls(call: &Call) -> Result<Option<SandboxScope>, ToolError
     let judge = call.cx.permissions();
     let wanted = judge.policy.sandbox();
     let host = &call.cx.dispatcher.host;
-    let Some(shell) = host.shell().filter(|_| judge.mode == Mode::Auto || wanted.always) else {
+    // A rule that leaves only some places free holds commands in every mode.
+    let is_narrowed = judge.policy.is_narrowed() && runs(call);
+    let is_held = judge.mode == Mode::Auto || wanted.always;
+    let Some(shell) = host.shell().filter(|_| is_held || is_narrowed) else {
         return Ok(None);
     };
     if level(shell, strongest(wanted)).await.is_none() {
@@ -114,7 +117,33 @@ pub(crate) async fn walls(call: &Call) -> Result<Option<SandboxScope>, ToolError
         git.extend(found.filter(|found| !write.iter().any(|folder| found.is_within(folder))));
     }
     write.extend(git.iter().cloned());
-    Ok(Some(SandboxScope { write, temp, git, hosts: wanted.hosts.clone() }))
+    let (hosts, files, only_writes) = (wanted.hosts.clone(), Vec::new(), !is_held);
+    let mut walls = SandboxScope { write, temp, git, files, only_writes, hosts };
+    if is_narrowed {
+        narrow(&mut walls, &judge.policy, host.fs()).await;
+    }
+    Ok(Some(walls))
+}
+
+/// Leaves of what is writable, but for the temporary folder, only what the rules leave free.
+async fn narrow(walls: &mut SandboxScope, policy: &Policy, fs: &dyn Fs) {
+    let mut free = Vec::new();
+    for place in policy.left_free() {
+        let Ok(found) = fs.locate(place, Follow::Yes).await else { continue };
+        // What is not there can be made by who names it, as elsewhere outside.
+        let is_one = found.kind != FileKind::Missing
+            && walls.holds(&found.real)
+            && policy.is_left_free(&found.real)
+            && !free.contains(&found.real);
+        if is_one {
+            walls.files.extend((found.kind != FileKind::FOLDER).then(|| found.real.clone()));
+            free.push(found.real);
+        }
+    }
+    let temp = walls.temp.clone();
+    walls.write.retain(|folder| temp.as_ref() == Some(folder) || policy.is_left_free(folder));
+    walls.git.retain(|folder| policy.is_left_free(folder));
+    walls.write.extend(free);
 }
 
 /// Reports whether a call starts programs.
@@ -268,7 +297,7 @@ fn inside(call: &Call, policy: &Policy, walls: &SandboxScope, homes: &[HostPath]
     let mut hidden = policy.hidden();
     hidden.extend(homes.iter().flat_map(Policy::hidden_in));
     hidden.retain(|place| !touched.iter().any(|(_, found)| found.real.is_within(place)));
-    folders.retain(|folder| !walls.git.contains(folder));
+    folders.retain(|folder| !walls.git.contains(folder) && !walls.files.contains(folder));
     let mut protected = policy.kept(&folders, &walls.git);
     // Of these it was asked.
     let asked = || changed().map(|(_, found)| &found.real).filter(|path| policy.protects(path));
@@ -278,5 +307,10 @@ fn inside(call: &Call, policy: &Policy, walls: &SandboxScope, homes: &[HostPath]
     let (names, repositories) = (policy.guarded(), walls.git.clone());
     let (keys, known) = (policy.keys(), touched.iter().map(|(_, found)| found.real.clone()));
     let guard = Guard { folders, repositories, names, free, keys, known: known.collect() };
-    Limits { write, hidden, protected, guard, ..Limits::default() }
+    let limits = Limits { write, protected, ..Limits::default() };
+    if walls.only_writes {
+        let guard = Guard { keys: Vec::new(), ..guard };
+        return Limits { guard, net: Net::On, sockets: true, ..limits };
+    }
+    Limits { hidden, guard, ..limits }
 }

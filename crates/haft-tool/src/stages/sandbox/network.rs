@@ -20,6 +20,9 @@ pub(super) struct Admitted {
 /// Lets the programs of a call connect to the hosts that its plan and the settings name; none where
 /// there are none.
 pub(super) async fn admit(call: &Call, limits: &mut Limits) -> Result<Option<Admitted>, ToolError> {
+    if limits.net == Net::On {
+        return Ok(None);
+    }
     let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
     let named = effects.iter().filter_map(|effect| match &effect.target {
         Target::Net { host } => Some(host.as_str()),

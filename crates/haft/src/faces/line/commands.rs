@@ -9,6 +9,7 @@ use crate::{
     app::{
         agent::SignalAction,
         attachments::is_attached,
+        constraints,
         slash::{self, Typed},
     },
     cli::exit::Ending,
@@ -119,7 +120,7 @@ impl LineMode {
             | Command::Withdraw { .. }
             | Command::Rewind(_)
             | Command::Jobs(_)
-            | Command::Permissions
+            | Command::Permissions(_)
             | Command::Diff { .. } => Purpose::Query,
             Command::Undo(_) | Command::Redo(_) => Purpose::Undo,
             _ => Purpose::Other,
@@ -184,7 +185,8 @@ impl LineMode {
     /// Something that was sent is done.
     pub(super) fn done(&mut self, Answered { purpose, answer }: Answered) -> Ending {
         let begins = purpose == Purpose::Turn;
-        let is_sent = matches!(answer, Ok(Done::Nothing | Done::Text { .. }));
+        let is_sent =
+            matches!(answer, Ok(Done::Nothing | Done::Text { .. } | Done::Offered { .. }));
         // Nothing begins with what was not sent.
         if begins && !is_sent && self.turn == Turn::Expected {
             self.turn = Turn::None;
@@ -198,6 +200,11 @@ impl LineMode {
                 return self.explained(&text);
             }
             Ok(Done::Text { text }) => self.show(&self.view.broken(&text))?,
+            Ok(Done::Offered { text, offers }) => {
+                let offered = constraints::offered(&offers);
+                let text = format!("{text}- /permissions take makes it hold: {offered}\n");
+                self.show(&self.view.broken(&text))?;
+            }
             Ok(Done::Detail { detail }) => self.show(&self.view.shown(&detail))?,
             Ok(Done::GivenBack { parts }) => return self.take_back(&parts),
             Err(error) => self.show(&self.view.broken(&format!("! {error}")))?,

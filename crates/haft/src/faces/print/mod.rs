@@ -27,13 +27,14 @@ use crate::{
     app::{
         agent, attachments,
         base::now,
+        constraints,
         cost::{Costs, RequestRow},
         live::LiveSession,
         problem::Problems,
         session::{Core, Extensions},
     },
     cli::{
-        Output, Start,
+        ApplyConstraints, Output, Start,
         exit::{Ending, Failure, print_data, println_json, say, say_view},
         stdin,
     },
@@ -133,12 +134,38 @@ async fn begin(
     }
     let typed = [start.print.as_deref(), start.prompt.as_deref()];
     let typed: Vec<&str> = typed.into_iter().flatten().collect();
+    if start.constraints == ApplyConstraints::Apply {
+        apply_constraints(core, &typed, &parts)?;
+    }
     let (parts, refused) = attachments::with_attached(core, &typed, parts).await;
     faces::say_problems(refused);
     let (agent, when) = (AgentPath::default(), When::FollowUp);
     let sent = live.control.send(Command::Say { agent, parts, when, attach: false }).await;
     sent.map_err(|error| Failure::Failed(error.to_string()))?;
     Ok(live)
+}
+
+/// Holds what the prompt forbids: what was given, else what standard input says.
+fn apply_constraints(
+    core: &Core,
+    given: &[&str],
+    parts: &[Part],
+) -> std::result::Result<(), Failure> {
+    let given: Vec<&str> =
+        given.iter().copied().filter(|text| !text.trim().is_empty() && *text != "-").collect();
+    let read = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let texts = if given.is_empty() { read.collect() } else { given };
+    let wanted = constraints::of_texts(core, texts);
+    for one in &wanted {
+        say(&format!("haft: holds for this session: {}", constraints::shown(one)));
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    constraints::hold(core, wanted).map_err(Failure::Failed)
 }
 
 async fn run_once(

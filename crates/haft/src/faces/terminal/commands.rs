@@ -17,7 +17,7 @@ use super::{
     files, modes, notify, page, panels, style,
 };
 use crate::{
-    app::{attachments::is_attached, git, slash},
+    app::{attachments::is_attached, constraints, git, slash},
     faces::{
         doctor,
         session::session_line,
@@ -112,6 +112,10 @@ impl Interface {
     pub(super) fn send(&mut self, command: Command) {
         let begins = matches!(command, Command::Say { .. });
         let explains = matches!(command, Command::Explain { .. });
+        // What a message offers goes with the next one, and where it is taken.
+        if begins || matches!(command, Command::Permissions(_)) {
+            self.app.set_offer(String::new());
+        }
         self.spoke |= begins || matches!(command, Command::Run { .. });
         let Some(control) = &self.control else {
             self.unsent.push(command);
@@ -281,6 +285,7 @@ impl Interface {
                 names.into_iter().map(plain).collect()
             }
             "diff" => vec![plain("session")],
+            "permissions" => vec![plain("take"), plain("drop")],
             "jobs" => self.job_values(),
             "resume" => self.other_sessions().unwrap_or_default(),
             _ => Vec::new(),
@@ -387,6 +392,11 @@ impl Interface {
                 if explains {
                     self.put_again();
                 }
+            }
+            Ok(Done::Offered { text, offers }) => {
+                let text = self.view.broken(&text);
+                self.finished.push_str(&text);
+                self.app.set_offer(constraints::offered(&offers));
             }
             Ok(Done::GivenBack { parts }) => self.give_back(&parts),
             Err(error) => {

@@ -539,6 +539,10 @@ impl Interface {
                 self.come_back();
             }
             Effect::Withdraw => self.withdraw(),
+            Effect::TakeOffer => {
+                let action = haft_agent::PermissionsAction::Take;
+                self.send(Command::Permissions(haft_agent::PermissionsRequest { action }));
+            }
             Effect::Transcript => self.read_transcript(),
             Effect::Rewind => self.send(Command::Rewind(haft_agent::RewindRequest::default())),
             Effect::Redraw => self.redraw(),
