@@ -95,7 +95,7 @@ impl Reading<'_> {
 }
 
 /// How often the person said exactly this.
-pub fn said(events: &[Event], text: &str) -> usize {
+pub fn times_said(events: &[Event], text: &str) -> usize {
     let is_it = |event: &&Event| match &event.body {
         Body::User { from: From::Person | From::Steer, parts } => *parts == [Part::text(text)],
         _ => false,

@@ -16,7 +16,7 @@ use haft_host::{Memory, Outs};
 use haft_llm::{Provider as _, Retry, RetryPolicy, Target as Model};
 use haft_policy::{Grants, Mode};
 use haft_session::{Fold, SessionId, Store, on_branch, states};
-use haft_testkit::log::{self, said};
+use haft_testkit::log::{self, times_said};
 use haft_tool::{
     AnyTool, Conversation, Dispatcher, Events as _, Permissions, Registry, Session as Tools,
     Settings, ToolSet, standard,
@@ -79,9 +79,9 @@ struct Mark {
     effects: u32,
 }
 
-/// What is seen of a life from outside.
+/// What was said in a life, as it is seen from outside.
 #[derive(Default)]
-struct Seen {
+struct Dialogue {
     /// What the person has not sent, or has again.
     todo: Vec<String>,
     /// What was sent and not heard of again.
@@ -98,7 +98,7 @@ struct Running {
     feed: Feed,
     handle: Handle,
     steps: Steps,
-    seen: Seen,
+    dialogue: Dialogue,
     /// What a person waits for beside the conversation.
     wishes: Vec<JoinHandle<()>>,
 }
@@ -187,7 +187,7 @@ impl Session {
         let waits = unsent(&log);
         for words in waiting {
             self.note("killed with words that wait");
-            let is_there = waits.contains(words) || said(&log, words) == 1;
+            let is_there = waits.contains(words) || times_said(&log, words) == 1;
             assert!(is_there, "{words:?} waited, and is lost");
         }
     }
@@ -262,15 +262,15 @@ impl Session {
         let fold = fold.lock().unwrap().clone();
         let is_pinned = events.iter().any(|event| matches!(event.body, Body::Pinned { .. }));
         let config = self.config(&bus, dispatcher, fold, is_pinned);
-        let unsaid = |words: &&String| said(&events, words) == 0;
+        let unsaid = |words: &&String| times_said(&events, words) == 0;
         let todo = self.words.iter().filter(unsaid).cloned().collect();
         for line in unsent(&events) {
             self.note("message that waited");
-            assert_eq!(said(&events, &line), 0, "{line:?} was said, and waits");
+            assert_eq!(times_said(&events, &line), 0, "{line:?} was said, and waits");
         }
-        let seen = Seen { todo, ..Seen::default() };
+        let dialogue = Dialogue { todo, ..Dialogue::default() };
         let (handle, steps) = (Agent::start(config), Steps::new());
-        Running { bus, feed, handle, steps, seen, wishes: Vec::new() }
+        Running { bus, feed, handle, steps, dialogue, wishes: Vec::new() }
     }
 
     fn config(
@@ -323,8 +323,8 @@ impl Session {
             let has_stepped = running.steps.step().await;
             self.look(&mut running);
             if running.handle.sender().is_idle() {
-                assert!(running.seen.sent.is_empty(), "{:?} is lost", running.seen.sent);
-                if running.seen.todo.is_empty() {
+                assert!(running.dialogue.sent.is_empty(), "{:?} is lost", running.dialogue.sent);
+                if running.dialogue.todo.is_empty() {
                     return self.rest(running).await;
                 }
                 running.say(When::FollowUp);
@@ -359,7 +359,7 @@ impl Session {
             if event.id.is_some() {
                 self.shown.push((*event).clone());
             }
-            running.seen.see(&event.body);
+            running.dialogue.see(&event.body);
             match &event.body {
                 Body::Compacted { .. } => self.note("compaction"),
                 Body::AnswerFailed { retried: true, .. } => self.note("asked again"),
@@ -386,7 +386,7 @@ impl Session {
     fn mark(&self, running: &Running) -> Mark {
         let effects = self.outside.lock().unwrap().effects.values().sum();
         let bytes = std::fs::metadata(self.log_path()).unwrap().len();
-        let (shown, waiting) = (self.shown.len(), running.seen.waiting.clone());
+        let (shown, waiting) = (self.shown.len(), running.dialogue.waiting.clone());
         Mark { bytes, shown, waiting, effects }
     }
 
@@ -412,10 +412,10 @@ impl Session {
         } else {
             (now.bytes, now.waiting)
         };
-        let seen = &running.seen;
-        self.note(if seen.calls > 0 {
+        let dialogue = &running.dialogue;
+        self.note(if dialogue.calls > 0 {
             "killed in a call"
-        } else if seen.is_answering {
+        } else if dialogue.is_answering {
             "killed in an answer"
         } else {
             "killed in a pause"
@@ -424,7 +424,7 @@ impl Session {
     }
 
     async fn close(&mut self, running: Running) -> End {
-        let Running { bus, mut feed, handle, mut steps, mut seen, wishes } = running;
+        let Running { bus, mut feed, handle, mut steps, mut dialogue, wishes } = running;
         let closing = tokio::spawn(handle.close());
         for _ in 0..MOST {
             steps.step().await;
@@ -434,9 +434,13 @@ impl Session {
                     if event.id.is_some() {
                         self.shown.push((*event).clone());
                     }
-                    seen.see(&event.body);
+                    dialogue.see(&event.body);
                 }
-                assert!(seen.sent.is_empty(), "{:?} is neither said nor given back", seen.sent);
+                assert!(
+                    dialogue.sent.is_empty(),
+                    "{:?} is neither said nor given back",
+                    dialogue.sent
+                );
                 return End::Closed;
             }
         }
@@ -462,7 +466,7 @@ impl Session {
         assert!(Store::open(self.home.path()).verify(&self.id).unwrap().broken.is_none());
         log::holds(&log, "the whole session");
         for words in &self.words {
-            assert_eq!(said(&log, words), 1, "{words:?}");
+            assert_eq!(times_said(&log, words), 1, "{words:?}");
         }
         let outside = self.outside.lock().unwrap();
         assert!(outside.wrong.is_empty(), "{}", outside.wrong[0]);
@@ -494,17 +498,17 @@ impl Session {
 impl Running {
     /// The person says the next line, where there is one.
     fn say(&mut self, when: When) {
-        if self.seen.todo.is_empty() {
+        if self.dialogue.todo.is_empty() {
             return;
         }
-        let words = self.seen.todo.remove(0);
+        let words = self.dialogue.todo.remove(0);
         let parts = vec![Part::text(words.clone())];
         assert!(self.handle.send(Input::User { when, parts }), "it has ended");
-        self.seen.sent.push(words);
+        self.dialogue.sent.push(words);
     }
 }
 
-impl Seen {
+impl Dialogue {
     fn see(&mut self, body: &Body) {
         match body {
             Body::User { from: From::Person | From::Steer, parts } => {

@@ -18,12 +18,12 @@ use std::{
 };
 
 use haft::{AgentBuilder, Base, Common, Extensions, Problems, SessionBuilder, SessionChoice};
-use haft_agent::Input;
+use haft_agent::{Feed, Input};
 use haft_config::Environment;
 use haft_session::Store;
 use haft_testkit::{
     http::{HttpRequest, HttpResponse, HttpServer},
-    log::{self, said},
+    log::{self, times_said},
 };
 use haft_tool::{Cx, Tool};
 use haft_types::{
@@ -135,7 +135,7 @@ impl Folders {
 
 /// A server with one fault.
 struct Server {
-    server: HttpServer,
+    http: HttpServer,
     /// Whether it says nothing more and is waited for.
     stalls: Arc<AtomicBool>,
     after_results: bool,
@@ -156,11 +156,11 @@ impl Server {
             }
             if has_results || body.contains(THEN) { wire.text(LAST) } else { first(wire) }
         };
-        Self { server: HttpServer::start_with(answer).await.unwrap(), stalls, after_results }
+        Self { http: HttpServer::start_with(answer).await.unwrap(), stalls, after_results }
     }
 
     fn bodies(&self) -> Vec<String> {
-        let all = self.server.requests().into_iter();
+        let all = self.http.requests().into_iter();
         all.map(|request| String::from_utf8(request.body.to_vec()).unwrap()).collect()
     }
 }
@@ -183,10 +183,10 @@ fn run(
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     builder.unwrap().block_on(async {
         // The clock stands still while a blocking task runs.
-        let (hold, held) = std::sync::mpsc::channel::<()>();
-        tokio::task::spawn_blocking(move || held.recv().is_ok());
+        let (ends, ended) = std::sync::mpsc::channel::<()>();
+        tokio::task::spawn_blocking(move || ended.recv().is_ok());
         let end = turn(folders, wire, server, which, text).await;
-        drop(hold);
+        drop(ends);
         end
     })
 }
@@ -208,7 +208,7 @@ async fn turn(
     let mut extensions = Extensions::default();
     extensions.tools.push(Arc::new(mark("look", Access::Observe)));
     extensions.tools.push(Arc::new(mark("note", Access::Modify)));
-    let environment = folders.environment(wire, &server.server.url());
+    let environment = folders.environment(wire, &server.http.url());
     let work = folders.path("work");
     let base = Base::load_in(environment, &common, Some(&work), &Problems::default()).unwrap();
     let env = base.env(Some(wire.model()), false).unwrap();
@@ -217,6 +217,14 @@ async fn turn(
     let mut feed = core.bus.subscribe();
     let (handle, _) = AgentBuilder::main(&core).start().await.unwrap();
     assert!(handle.send(Input::User { when: When::Steer, parts: vec![text.into()] }));
+    let end = followed(&mut feed, server, folders).await;
+    handle.close().await;
+    core.close().await;
+    end
+}
+
+/// Follows a turn to its end, and moves the clock where haft waits.
+async fn followed(feed: &mut Feed, server: &Server, folders: &Folders) -> TurnEnd {
     let (tick, mut ticks) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         while tick.send(()).is_ok() {
@@ -224,7 +232,7 @@ async fn turn(
         }
     });
     let (mut quiet, mut answers) = (0, 0);
-    let end = loop {
+    loop {
         let event = tokio::select! {
             biased;
             event = feed.next() => event.expect("the bus is open"),
@@ -251,13 +259,10 @@ async fn turn(
                     server.stalls.store(false, Ordering::SeqCst);
                 }
             }
-            Body::TurnEnded { end, .. } => break end.clone(),
+            Body::TurnEnded { end, .. } => return end.clone(),
             _ => {}
         }
-    };
-    handle.close().await;
-    core.close().await;
-    end
+    }
 }
 
 /// Fails unless what the model was told of the calls is what the marks say.
@@ -290,7 +295,7 @@ fn holds(folders: &Folders, wire: Wire, server: &Server, told: &str) -> Vec<Even
     let events = folders.log();
     log::holds(&events, told);
     marks_are_told(folders, &events, told);
-    assert_eq!(said(&events, FIRST), 1, "{told}");
+    assert_eq!(times_said(&events, FIRST), 1, "{told}");
     for body in server.bodies() {
         hold_in_request(wire, &body, told);
         assert_eq!(body.matches(FIRST).count(), 1, "{told}: {body}");
@@ -347,7 +352,7 @@ fn play(outside: &Runtime, wire: Wire, fault: &Fault, after_results: bool) -> bo
     let end = run(&folders, wire, &server, SessionChoice::Last, THEN);
     assert!(matches!(end, TurnEnd::Done { .. }), "{told}, resumed: {end:?}");
     let events = holds(&folders, wire, &server, &format!("{told}, resumed"));
-    assert_eq!((said(&events, THEN), last_text(&events).as_str()), (1, LAST), "{told}");
+    assert_eq!((times_said(&events, THEN), last_text(&events).as_str()), (1, LAST), "{told}");
     assert_eq!(folders.marks(), before, "{told}: nothing more was asked for");
     false
 }
