@@ -330,7 +330,7 @@ pub struct Attached {
 
 impl Attached {
     /// The constraints as the summary has them; empty where there are none.
-    pub fn told(constraints: &[Constraint]) -> String {
+    pub fn word_for_word(constraints: &[Constraint]) -> String {
         let mut out = String::new();
         if !constraints.is_empty() {
             out.push_str("\n# What the person forbade, and haft enforces, word for word\n");
@@ -358,7 +358,7 @@ pub fn replacement(fold: &Fold, plan: &Plan, summary: Option<&str>, attached: &A
             writeln!(out, "\nNo summary could be made. What follows is all that is left of it.")
         }
     };
-    out.push_str(&Attached::told(&attached.constraints));
+    out.push_str(&Attached::word_for_word(&attached.constraints));
     push_words(&mut out, fold, plan);
     push_named(&mut out, plan, attached);
     out
@@ -506,7 +506,7 @@ mod tests {
                 rules: vec![format!("Edit(not ./folder{n}/)")],
             };
             let held: Vec<Constraint> = (0..held).map(said).collect();
-            let told = Attached::told(&held);
+            let told = Attached::word_for_word(&held);
             let (system, tools, attached) = (fixed / 2, fixed / 2, tokens(told.len()));
             let sizes = Sizes { system, tools, messages: &messages, attached, scale };
             let Ok(plan) = plan(&fold, sizes, &limits) else { return Ok(()) };

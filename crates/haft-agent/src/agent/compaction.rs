@@ -327,7 +327,7 @@ impl Agent {
         let (plan, told) = {
             let fold = self.fold();
             let (system, tools) = self.fixed();
-            let attached = tokens(Attached::told(self.permissions().policy.held()).len());
+            let attached = tokens(Attached::word_for_word(self.permissions().policy.held()).len());
             let scale = self.room.scale;
             let all = Sizes { system, tools, messages: &sizes, attached, scale };
             let mut plan = plan(&fold, all, &limits)?;

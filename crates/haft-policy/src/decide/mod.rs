@@ -337,7 +337,7 @@ impl Policy {
             };
             return Some(Ruling::new(verdict, Some(rule), &what, |what| match verdict {
                 Verdict::Deny => {
-                    let (text, scope, said) = (&rule.text, rule.scope, rule.said());
+                    let (text, scope, said) = (&rule.text, rule.scope, rule.quoted());
                     format!("the deny rule {text} ({scope}) forbids {what}{said}")
                 }
                 _ => format!("the ask rule {} ({}) asks before {what}", rule.text, rule.scope),

@@ -85,7 +85,7 @@ impl Policy {
         let rule =
             &self.outside().next().filter(|_| ask.plan.effects.contains(&unconfined()))?.rule;
         let reason = |_: &str| {
-            let (text, scope, said) = (&rule.text, rule.scope, rule.said());
+            let (text, scope, said) = (&rule.text, rule.scope, rule.quoted());
             format!("the deny rule {text} ({scope}) forbids to run outside the sandbox{said}")
         };
         let instead = "Leave unsandboxed out; the command can change what the rule leaves free.";
@@ -108,7 +108,7 @@ impl Policy {
         let one = judged.iter().find(is_open)?;
         let what = doing(one.effect, one.real, ask);
         Some(Ruling::ask(Remember::Session, Some(rule), &what, |what| {
-            let (text, scope, said) = (&rule.text, rule.scope, rule.said());
+            let (text, scope, said) = (&rule.text, rule.scope, rule.quoted());
             format!("nothing holds {what} to what the deny rule {text} ({scope}) leaves free{said}")
         }))
     }

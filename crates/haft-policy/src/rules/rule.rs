@@ -91,9 +91,9 @@ pub struct Rule {
 
 impl Rule {
     /// The person's own words, for the end of a reason.
-    pub(crate) fn said(&self) -> String {
-        let said = |sentence: &String| format!("; the person said: \"{sentence}\"");
-        self.sentence.as_ref().map(said).unwrap_or_default()
+    pub(crate) fn quoted(&self) -> String {
+        let quoted = |sentence: &String| format!("; the person said: \"{sentence}\"");
+        self.sentence.as_ref().map(quoted).unwrap_or_default()
     }
 }
 

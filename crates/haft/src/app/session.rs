@@ -201,8 +201,7 @@ impl SessionBuilder<'_> {
         let before = jobs::Past::of(&events, bus.leaf());
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
         session.services = services;
-        past.calls.iter().for_each(|call| session.saw_call(call));
-        past.questions.iter().for_each(|question| session.questions.saw(question));
+        past.reserve_ids(&session);
         let session = Arc::new(session);
         let hooks = Hooks::of(&base, &bus, session.clone(), log_path);
         let registry = base.registry(common, &env, &extensions.tools).await?;
@@ -236,9 +235,7 @@ impl SessionBuilder<'_> {
             resumed,
             hooks,
         };
-        if let Err(why) = constraints::resume(&core, &values) {
-            core.base.problems.warn(why);
-        }
+        constraints::resume(&core, &values).unwrap_or_else(|why| core.base.problems.warn(why));
         let killed = commands::add(&core, &store, &events, &mut open).await?;
         core.begin(events.is_empty(), id, open)?;
         commands::kept(killed, &core.bus).await?;
@@ -409,6 +406,12 @@ struct Past {
 }
 
 impl Past {
+    /// Ids that the log has are never given again.
+    fn reserve_ids(&self, session: &Session) {
+        self.calls.iter().for_each(|call| session.saw_call(call));
+        self.questions.iter().for_each(|question| session.questions.saw(question));
+    }
+
     fn of(fold: Fold, events: &[Event], leaf: EventId) -> Self {
         let main = AgentPath::default();
         let mut past = Self {

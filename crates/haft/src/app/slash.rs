@@ -123,14 +123,10 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
         "jobs" => Command::Jobs(jobs(rest).ok_or_else(|| {
             wrong(format!("{rest:?} is not understood: /jobs [ID [stop|input TEXT]]"))
         })?),
-        "permissions" => {
-            let action = permissions(rest).ok_or_else(|| {
-                wrong(format!(
-                    "{rest:?} is not understood: /permissions [take], /permissions drop N"
-                ))
-            })?;
-            Command::Permissions(PermissionsRequest { action })
-        }
+        "permissions" => match permissions(rest) {
+            Some(action) => Command::Permissions(PermissionsRequest { action }),
+            None => return Err(wrong(format!("{rest:?} is not understood: {}", usage(spec)))),
+        },
         "context" => Command::Context,
         "cost" => Command::Cost,
         "compact" => compact(rest),

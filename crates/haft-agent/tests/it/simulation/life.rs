@@ -295,6 +295,7 @@ impl Session {
         };
         let policy = RetryPolicy { attempts: 3, base_ms: 100, ..RetryPolicy::default() };
         AgentConfig {
+            name: "m".into(),
             dispatcher: Arc::new(dispatcher),
             provider: Arc::new(Retry::new(Arc::new(brain), policy)),
             target: Model { model: "m".into(), vision: false },
@@ -312,6 +313,7 @@ impl Session {
             concurrency: 3,
             hooks: None,
             schema: None,
+            models: None,
         }
     }
 
