@@ -362,7 +362,8 @@ fn a_run_whose_output_nobody_reads_ends_by_its_limit_and_by_signals() {
     let late = world.root().join("late");
     let bash = |command: &str| json!({"calls": [{"name": "bash", "input": {"command": command}}]});
     // More than a pipe and all that waits before it take.
-    let script: Vec<Value> = std::iter::repeat_n(bash("seq 20000"), 30)
+    let script: Vec<Value> = (0..30)
+        .map(|number| bash(&format!("seq {number} 20000")))
         .chain([bash(&format!("touch '{}'", late.display()))])
         .chain([json!({"text": "word ".repeat(40_000)})])
         .collect();

@@ -145,7 +145,7 @@ fn a_run_ends_before_its_money_does() {
         let world = World::new();
         world.file("a.txt", "alpha\n");
         world.settings(&format!(
-            "[models.\"{}\"]\ncontext = 1000000\noutput = 128000\nprice = {{ input = 15, output = 75 }}\n",
+            "[run]\nrepeats = 0\n[models.\"{}\"]\ncontext = 1000000\noutput = 128000\nprice = {{ input = 15, output = 75 }}\n",
             wire.model()
         ));
         let mock = Mock::with(move |number, _| match number {
