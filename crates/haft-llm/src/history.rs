@@ -112,12 +112,9 @@ mod tests {
 
     fn message(role: Role, calls: &[&str], results: &[&str]) -> Encoded {
         Encoded::of(Pieces {
-            role,
-            json: String::new(),
-            mark: None,
-            optional: Vec::new(),
             calls: calls.iter().map(|id| (*id).to_owned()).collect(),
             results: results.iter().map(|id| ((*id).to_owned(), 0..0)).collect(),
+            ..Pieces::new(role)
         })
     }
     fn user() -> Encoded {

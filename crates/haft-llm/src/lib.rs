@@ -22,6 +22,7 @@ mod extra;
 mod failure;
 mod history;
 mod json;
+mod late;
 mod model;
 mod preset;
 mod provider;
@@ -44,6 +45,7 @@ pub use self::{
     delta::{AnswerReader, Decoder, Delta},
     endpoint::Endpoint,
     error::LlmError,
+    late::{CALL_TOOL, LateTools, NamedCall, call_tool, joined_tools, named_call},
     model::{ModelRef, parse_model},
     preset::{Preset, presets},
     provider::{Answer, HttpProvider, Patience, Provider},

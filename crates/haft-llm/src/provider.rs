@@ -168,7 +168,8 @@ impl HttpProvider {
         if request.whole {
             headers[1].1 = "application/json";
         }
-        headers.extend(own.iter().map(|(name, value)| (*name, value.as_str())));
+        let more = wire.request_headers(request);
+        headers.extend(own.iter().chain(&more).map(|(name, value)| (*name, value.as_str())));
         let mut body = wire.request(request);
         add_fields(&mut body, &self.fields);
         let body = Bytes::from(body);

@@ -93,7 +93,7 @@ pub(crate) fn replayed_arguments(raw: &str, input: Option<&serde_json::Value>) -
 }
 
 /// A tool's input schema as JSON text; a tool without one takes any object.
-fn schema_json(tool: &ToolSpec) -> String {
+pub(crate) fn schema_json(tool: &ToolSpec) -> String {
     match &*tool.input_schema {
         serde_json::Value::Object(_) => tool.input_schema.to_string(),
         _ => "{\"type\":\"object\"}".to_owned(),
@@ -137,7 +137,7 @@ pub(crate) fn picture(blob: &Blob, target: &Target, blobs: &dyn Blobs, max: u64)
 pub(crate) fn push_list<T>(
     out: &mut String,
     items: impl IntoIterator<Item = T>,
-    push: impl Fn(&mut String, T),
+    mut push: impl FnMut(&mut String, T),
 ) {
     for (at, item) in items.into_iter().enumerate() {
         if at > 0 {

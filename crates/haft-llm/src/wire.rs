@@ -7,10 +7,13 @@
 use std::{io, ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use haft_types::{Blob, Message, ToolSpec};
+use haft_types::{Blob, Message, ToolSpec, ToolUse};
 use serde_json::Value;
 
-use crate::{Decoder, Effort, Habits};
+use crate::{
+    Decoder, Effort, Habits,
+    late::{self, LateTools},
+};
 
 /// A codec between our messages and one provider's.
 pub trait Wire: Send + Sync + 'static {
@@ -43,6 +46,57 @@ pub trait Wire: Send + Sync + 'static {
     fn format(&self, schema: &Value) -> Option<String> {
         let _ = schema;
         None
+    }
+
+    /// Whether tools can be made known to this model behind the first request, so that it calls them as all
+    /// others. Where not, [`call_tool`](crate::call_tool) is listed for them.
+    fn appends_tools(&self, target: &Target) -> bool {
+        let _ = target;
+        false
+    }
+
+    /// Encodes definitions that the server keeps from the model until they are named, to stand before those
+    /// of [`tools`](Self::tools): a JSON array. None where the server knows no such thing.
+    fn deferred_tools(&self, tools: &[ToolSpec], target: &Target) -> Option<String> {
+        let _ = (tools, target);
+        None
+    }
+
+    /// Encodes a tool that searches for others, where the wire has a form of its own for it: a JSON array.
+    /// None where it is a tool like all others.
+    fn tool_search(&self, tool: &ToolSpec, target: &Target) -> Option<String> {
+        let _ = (tool, target);
+        None
+    }
+
+    /// Encodes tools that come late, to be kept behind a message of the person's side or results. Nothing
+    /// that was sent before changes.
+    fn late_tools(&self, late: &LateTools<'_>, target: &Target) -> Encoded {
+        late::in_words(self, late, target)
+    }
+
+    /// Encodes the result of a search, with the tools that were found, to be kept among the results of its
+    /// answer; and what has to stand behind all of these, if anything. A call that another target made is
+    /// given without its `extra`.
+    fn found_tools(
+        &self,
+        call: &ToolUse,
+        late: &LateTools<'_>,
+        target: &Target,
+    ) -> (Encoded, Option<Encoded>) {
+        late::found(self, call, late, target)
+    }
+
+    /// Encodes words of haft in mid-conversation, to be kept behind a message of the person's side or
+    /// results: as the system's words where the server takes these, else as the person's side's.
+    fn system_message(&self, text: &str, target: &Target) -> Encoded {
+        late::said_by_haft(self, text, target)
+    }
+
+    /// Headers that a request needs for what is in it.
+    fn request_headers(&self, request: &Request) -> Vec<(&'static str, String)> {
+        let _ = request;
+        Vec::new()
     }
 
     /// Joins kept pieces to the body of a request.
@@ -138,13 +192,17 @@ pub(crate) struct Pieces {
     pub(crate) calls: Vec<String>,
     /// Wire ids of the results in it, with the bytes of each.
     pub(crate) results: Vec<(String, Range<usize>)>,
+    /// Those of the calls or results that are written as searches for tools.
+    pub(crate) searches: Vec<String>,
+    /// What the server has to be told to take it.
+    pub(crate) features: &'static [&'static str],
 }
 
 impl Pieces {
     /// A message in which nothing stands yet.
     pub(crate) fn new(role: Role) -> Self {
-        let (json, optional, calls, results) = Default::default();
-        Self { role, json, mark: None, optional, calls, results }
+        let (json, optional, calls, results, searches) = Default::default();
+        Self { role, json, mark: None, optional, calls, results, searches, features: &[] }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use haft_types::{Blob, CallResult, Message, Part, ToolSpec, ToolUse};
 
-use super::{NAME, format, limits};
+use super::{NAME, format, late, limits};
 use crate::{
     Blobs, Effort, Encoded, Request, Role, Target,
     history::{Item, repaired},
@@ -82,7 +82,7 @@ impl Content {
         let json = head + &self.blocks + "]}";
         let mark = self.markable.then(|| json.len() - "}]}".len());
         let Self { optional, calls, results, .. } = self;
-        Encoded::of(Pieces { role, json, mark, optional, calls, results })
+        Encoded::of(Pieces { json, mark, optional, calls, results, ..Pieces::new(role) })
     }
 
     fn next(&mut self) -> &mut String {
@@ -273,7 +273,10 @@ pub(super) fn request(request: &Request, is_makers: bool) -> String {
     if let Some(tools) = request.tools.strip_suffix("}]") {
         out.push_str(",\"tools\":");
         out.push_str(tools);
-        out.push_str(CACHE_MARK);
+        // What the model does not see yet cannot have one.
+        if !tools.ends_with(late::DEFERRED) {
+            out.push_str(CACHE_MARK);
+        }
         out.push_str("}]");
     }
     push_system(&mut out, &request.system);

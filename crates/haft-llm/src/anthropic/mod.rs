@@ -7,14 +7,18 @@
 mod decode;
 mod encode;
 mod format;
+mod late;
 mod limits;
 
 use std::sync::Arc;
 
-use haft_types::{Message, ToolSpec};
+use haft_types::{Message, ToolSpec, ToolUse};
 use serde_json::Value;
 
-use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire, WireKind, shared};
+use crate::{
+    Blobs, Decoder, Encoded, Habits, LateTools, Request, Target, Wire, WireKind, late as words,
+    shared,
+};
 
 /// The wire's name.
 pub const NAME: &str = "anthropic";
@@ -29,7 +33,8 @@ pub const KIND: WireKind = WireKind {
 /// The codec of Anthropic Messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnthropicMessages {
-    /// True for the maker's own servers, which say why their cache did not have a prefix.
+    /// True for the maker's own servers, which say why their cache did not have a prefix, and take tools and
+    /// words of the system in mid-conversation.
     pub is_makers: bool,
 }
 
@@ -70,6 +75,47 @@ impl Wire for AnthropicMessages {
 
     fn format(&self, schema: &Value) -> Option<String> {
         Some(format::of(schema))
+    }
+
+    fn appends_tools(&self, _: &Target) -> bool {
+        self.is_makers
+    }
+
+    fn deferred_tools(&self, tools: &[ToolSpec], _: &Target) -> Option<String> {
+        self.is_makers.then(|| late::deferred(tools))
+    }
+
+    fn late_tools(&self, late: &LateTools<'_>, target: &Target) -> Encoded {
+        if self.is_makers && !late.tools.is_empty() {
+            late::additions(late)
+        } else {
+            words::in_words(self, late, target)
+        }
+    }
+
+    fn found_tools(
+        &self,
+        call: &ToolUse,
+        late: &LateTools<'_>,
+        target: &Target,
+    ) -> (Encoded, Option<Encoded>) {
+        if self.is_makers && late.are_declared && !late.tools.is_empty() {
+            return (late::found(call, late.tools), None);
+        }
+        words::found(self, call, late, target)
+    }
+
+    fn system_message(&self, text: &str, target: &Target) -> Encoded {
+        if self.is_makers && !text.trim().is_empty() {
+            late::words(text)
+        } else {
+            words::said_by_haft(self, text, target)
+        }
+    }
+
+    fn request_headers(&self, request: &Request) -> Vec<(&'static str, String)> {
+        let features = late::features(request);
+        if features.is_empty() { Vec::new() } else { vec![("anthropic-beta", features.join(","))] }
     }
 
     fn request(&self, request: &Request) -> String {

@@ -13,6 +13,7 @@ use haft_types::{CacheReport, Stop, Usage};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
+use super::late;
 use crate::{
     Decoder, Delta, LlmError, failure,
     json::{self, Halves},
@@ -155,10 +156,12 @@ impl ResponsesDecoder {
         }
         self.has_come = true;
         let open = self.open.entry(at).or_default();
-        open.is_call = item["type"] == "function_call";
+        let is_search = late::is_search(item);
+        open.is_call = item["type"] == "function_call" || is_search;
         open.is_thinking = item["type"] == "reasoning";
         if open.is_call {
-            item["name"].as_str().unwrap_or_default().clone_into(&mut open.name);
+            let name = if is_search { Some(late::SEARCH_NAME) } else { item["name"].as_str() };
+            name.unwrap_or_default().clone_into(&mut open.name);
             let (index, name) = (index(at, 0), open.name.clone());
             out.push(Delta::CallPart { index, name, json: String::new() });
         }
@@ -241,6 +244,10 @@ impl ResponsesDecoder {
         let open = self.open.remove(&at).unwrap_or_default();
         let kind = match item["type"].as_str().unwrap_or_default() {
             "function_call" => {
+                out.push(call(at, item));
+                Kind::Call
+            }
+            late::SEARCH if late::is_search(item) => {
                 out.push(call(at, item));
                 Kind::Call
             }
@@ -335,7 +342,8 @@ impl ResponsesDecoder {
             let is_whole = item["status"].as_str().is_none_or(|status| status == "completed");
             // A server may count the items of the whole answer in another way than its events do.
             let is_given = item["id"].as_str().is_some_and(|id| streamed.contains(id));
-            if !is_given && (is_whole || item["type"] != "function_call") {
+            let is_call = item["type"] == "function_call" || late::is_search(item);
+            if !is_given && (is_whole || !is_call) {
                 self.item(at, item, raw, out)?;
             }
         }
@@ -380,7 +388,10 @@ impl ResponsesDecoder {
 /// A call, whose other fields go back with it.
 fn call(at: u64, item: &Value) -> Delta {
     let text = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
-    let known = ["type", "call_id", "name", "arguments"];
+    let is_search = late::is_search(item);
+    let known = ["call_id", "name", "arguments", "type"];
+    // Its kind tells it from other calls.
+    let known = &known[..known.len() - usize::from(is_search)];
     let fields = item.as_object().into_iter().flatten();
     let fields: Map<String, Value> = fields
         .filter(|(key, value)| !known.contains(&key.as_str()) && !value.is_null())
@@ -394,7 +405,8 @@ fn call(at: u64, item: &Value) -> Delta {
         other => other.to_string(),
     };
     let extra = (!fields.is_empty()).then(|| Value::Object(fields).to_string());
-    Delta::Call { index: index(at, 0), wire_id, name: text("name"), raw, cut: false, extra }
+    let name = if is_search { late::SEARCH_NAME.to_owned() } else { text("name") };
+    Delta::Call { index: index(at, 0), wire_id, name, raw, cut: false, extra }
 }
 
 /// An item that goes back as it came.

@@ -1,9 +1,11 @@
 //! Messages and requests in the form of Responses: a list of input items.
 
+use std::collections::HashSet;
+
 use haft_types::{Blob, CallId, CallResult, Hash, Message, Part, ToolSpec, ToolUse};
 use serde_json::Value;
 
-use super::NAME;
+use super::{NAME, late};
 use crate::{
     Blobs, Effort, Encoded, Request, Role, Target,
     history::{Item, repaired},
@@ -52,7 +54,7 @@ pub(super) fn message(
 
 /// The id of a call as it came, where every server takes it; else ours. The conversation leaves the
 /// provider's out where it came before.
-fn call_id(id: &CallId, wire_id: &str) -> String {
+pub(super) fn call_id(id: &CallId, wire_id: &str) -> String {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let is_fine = !wire_id.is_empty() && wire_id.len() <= LONGEST_ID && wire_id.bytes().all(fits);
     if is_fine { wire_id.to_owned() } else { shared::wire_id(id) }
@@ -206,7 +208,10 @@ fn push_call(pieces: &mut Pieces, call: &ToolUse, own: bool, keeps_id: bool) {
     begin_item(pieces);
     let id = call_id(&call.id, &call.wire_id);
     let out = &mut pieces.json;
-    out.push_str("{\"type\":\"function_call\"");
+    let is_search = own && late::was_search(call);
+    out.push_str("{\"type\":\"");
+    out.push_str(if is_search { late::SEARCH } else { "function_call" });
+    out.push('"');
     if let Some(extra) = call.extra.as_deref().filter(|_| own) {
         let known = ["type", "call_id", "name", "arguments", "id"];
         let known = &known[..known.len() - usize::from(keeps_id)];
@@ -215,11 +220,17 @@ fn push_call(pieces: &mut Pieces, call: &ToolUse, own: bool, keeps_id: bool) {
     out.push(',');
     push_field(out, "call_id", &id);
     out.push(',');
-    push_field(out, "name", &shared::wire_name(&call.name));
-    out.push(',');
     let arguments = shared::replayed_arguments(&call.raw, call.input.as_ref());
-    push_field(out, "arguments", &arguments);
-    out.push('}');
+    if is_search {
+        out.push_str("\"arguments\":");
+        out.push_str(&arguments);
+        pieces.searches.push(id.clone());
+    } else {
+        push_field(out, "name", &shared::wire_name(&call.name));
+        out.push(',');
+        push_field(out, "arguments", &arguments);
+    }
+    pieces.json.push('}');
     pieces.calls.push(id);
 }
 
@@ -280,14 +291,18 @@ pub(crate) fn reasons(model: &str) -> bool {
     !["gpt-3", "gpt-4", "chatgpt-4"].iter().any(|old| name.starts_with(old))
 }
 
-/// Whether a model's server says why its cache did not have a prefix: from gpt-5.6 on.
-fn compares(model: &str) -> bool {
+/// The version of a model of the maker's, where its name tells one.
+pub(super) fn version(model: &str) -> Option<(u32, u32)> {
     let name = model.rsplit('/').next().unwrap_or(model);
-    let Some(version) = name.strip_prefix("gpt-") else { return false };
+    let version = name.strip_prefix("gpt-")?;
     let version = version.split('-').next().unwrap_or_default();
     let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
-    let version = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
-    version >= (5, 6)
+    Some((numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default()))
+}
+
+/// Whether a model's server says why its cache did not have a prefix: from gpt-5.6 on.
+fn compares(model: &str) -> bool {
+    version(model).is_some_and(|version| version >= (5, 6))
 }
 
 /// Joins a request: what changes least stands first.
@@ -344,18 +359,40 @@ pub(super) fn request(request: &Request, newest_fields: bool) -> String {
         push_field(&mut out, "instructions", &system);
     }
     out.push_str(",\"input\":[");
-    shared::push_list(&mut out, &items, |out, item| push_item(out, item, &request.without));
+    push_input(&mut out, &items, &request.without);
     out.push_str("]}");
     out
+}
+
+/// Appends the items of a conversation.
+fn push_input(out: &mut String, items: &[Item<'_>], without: &[String]) {
+    let mut searches = HashSet::new();
+    shared::push_list(out, items, |out, item| {
+        if let Item::Whole(message) = item
+            && message.role() == Role::Assistant
+        {
+            searches = message.pieces().searches.iter().map(String::as_str).collect();
+        }
+        if late::fits(item, &searches) {
+            push_item(out, item, without);
+        } else {
+            late::push_fitting(out, item, &searches);
+        }
+    });
+}
+
+/// Appends the result of a call that has none.
+pub(super) fn push_no_result(out: &mut String, id: &str, text: &str) {
+    push_output(out, id, |out| push_string(out, text));
 }
 
 fn push_item(out: &mut String, item: &Item<'_>, without: &[String]) {
     match item {
         Item::Whole(message) => shared::push_message(out, message, without),
         Item::Some(message, kept) => shared::push_kept(out, message, kept),
-        Item::Missing(ids) => shared::push_list(out, ids, |out, id| {
-            push_output(out, id, |out| push_string(out, NO_RESULT));
-        }),
+        Item::Missing(ids) => {
+            shared::push_list(out, ids, |out, id| push_no_result(out, id, NO_RESULT));
+        }
         Item::Filler(text) => {
             out.push_str("{\"type\":\"message\",\"role\":\"user\",\"content\":[");
             push_text(out, "input_text", text);

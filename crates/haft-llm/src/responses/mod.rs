@@ -9,14 +9,18 @@
 mod decode;
 mod encode;
 mod format;
+mod late;
 
 use std::sync::Arc;
 
 pub(crate) use self::encode::reasons;
-use haft_types::{Message, ToolSpec};
+use haft_types::{Message, ToolSpec, ToolUse};
 use serde_json::Value;
 
-use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire, WireKind, shared};
+use crate::{
+    Blobs, Decoder, Encoded, Habits, LateTools, Request, Target, Wire, WireKind, late as words,
+    shared,
+};
 
 /// The wire's name.
 pub const NAME: &str = "openai-responses";
@@ -35,7 +39,7 @@ pub const KIND: WireKind = WireKind {
 /// The codec of OpenAI Responses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenAiResponses {
-    /// True for the maker's own servers, which take a key for their cache.
+    /// True for the maker's own servers, which take a key for their cache, and tools in mid-conversation.
     pub newest_fields: bool,
     /// True for Azure, which takes the key in a header of its own.
     pub is_azure: bool,
@@ -82,6 +86,38 @@ impl Wire for OpenAiResponses {
 
     fn format(&self, schema: &Value) -> Option<String> {
         Some(format::of(schema))
+    }
+
+    fn appends_tools(&self, target: &Target) -> bool {
+        self.newest_fields && late::takes_late_tools(&target.model)
+    }
+
+    fn deferred_tools(&self, tools: &[ToolSpec], target: &Target) -> Option<String> {
+        self.appends_tools(target).then(|| late::deferred(tools))
+    }
+
+    fn tool_search(&self, tool: &ToolSpec, target: &Target) -> Option<String> {
+        self.appends_tools(target).then(|| late::search(tool))
+    }
+
+    fn late_tools(&self, late: &LateTools<'_>, target: &Target) -> Encoded {
+        if self.appends_tools(target) && !late.tools.is_empty() {
+            late::additions(late)
+        } else {
+            words::in_words(self, late, target)
+        }
+    }
+
+    fn found_tools(
+        &self,
+        call: &ToolUse,
+        late: &LateTools<'_>,
+        target: &Target,
+    ) -> (Encoded, Option<Encoded>) {
+        if late::was_search(call) {
+            return (late::found(call, late.tools), None);
+        }
+        words::found(self, call, late, target)
     }
 
     fn request(&self, request: &Request) -> String {

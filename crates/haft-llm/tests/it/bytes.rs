@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_llm::{
-    AnswerReader, Delta, Encoded, Habits, NoBlobs, Request, Target, Wire,
+    AnswerReader, Delta, Encoded, Habits, LateTools, NoBlobs, Request, Target, Wire,
     anthropic::AnthropicMessages, openai::OpenAiChat, responses::OpenAiResponses,
 };
 use haft_types::{CacheReport, CallId, CallResult, From, Message, Outcome, Part, ToolUse};
@@ -89,6 +89,43 @@ fn a_longer_request_begins_with_the_bytes_of_the_shorter_one() {
             before = prefix;
         }
     }
+}
+
+#[test]
+fn tools_that_come_late_leave_what_was_sent_as_it_was() {
+    let (is_makers, newest_fields, is_azure) = (true, true, false);
+    let wires: [Arc<dyn Wire>; 5] = [
+        Arc::new(AnthropicMessages { is_makers }),
+        Arc::new(AnthropicMessages::default()),
+        Arc::new(OpenAiChat { newest_fields }),
+        Arc::new(OpenAiResponses { newest_fields, is_azure }),
+        Arc::new(OpenAiResponses::default()),
+    ];
+    let target = Target { model: "gpt-5.4".into(), vision: true };
+    let tools = [haft_types::ToolSpec::new("weather", "Weather", "Tells the weather.")];
+    let late = LateTools { tools: &tools, are_declared: false };
+    for (number, wire) in wires.into_iter().enumerate() {
+        let encode = |message: &Message| wire.message(message, &target, "h:1", &NoBlobs);
+        let mut messages: Vec<Encoded> = conversation(2)[..7].iter().map(encode).collect();
+        let body = |messages: &[Encoded]| {
+            let request = Request { model: target.model.clone(), ..request(messages.to_vec()) };
+            let headers = wire.request_headers(&request).len();
+            let body = wire.request(&request);
+            serde_json::from_str::<Value>(&body).unwrap();
+            (body.replace(MARK, "").strip_suffix("]}").unwrap().to_owned(), headers)
+        };
+        let (before, none) = body(&messages);
+        messages.push(wire.late_tools(&late, &target));
+        messages.push(wire.system_message("Words of haft.", &target));
+        let (after, headers) = body(&messages);
+        assert!(after.starts_with(&before) && after.contains("Tells the weather."), "{number}");
+        assert_eq!((none, headers), (0, usize::from(number == 0)), "{number}");
+        // Only what the wire does not append is called by another tool.
+        let names_it = after[before.len()..].contains(haft_llm::CALL_TOOL);
+        assert_eq!(names_it, !wire.appends_tools(&target), "{number}");
+    }
+    let old = Target { model: "gpt-5.3".into(), vision: true };
+    assert!(!OpenAiResponses { newest_fields, is_azure }.appends_tools(&old));
 }
 
 /// A question, an answer that was paused twice, then a call with its result, and the end.

@@ -8,15 +8,15 @@ use std::{collections::HashMap, io, path::Path, sync::Arc, time::Duration};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::StreamExt as _;
 use haft_llm::{
-    AnswerReader, Blobs, Delta, Encoded, Endpoint, Habits, HttpProvider, LlmError, Patience,
-    Preset, Provider, Request, Retry, RetryPolicy, Target, Wire, presets,
+    AnswerReader, Blobs, Delta, Encoded, Endpoint, Habits, HttpProvider, LateTools, LlmError,
+    Patience, Preset, Provider, Request, Retry, RetryPolicy, Target, Wire, joined_tools, presets,
 };
 use haft_net::{Bytes, Client};
 use haft_testkit::{
     cassette::{Cassette, read_folder, write_actual},
     http::{HttpResponse, HttpServer, Step},
 };
-use haft_types::{Blob, Message, ToolSpec};
+use haft_types::{Blob, Message, ToolSpec, ToolUse};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -36,10 +36,33 @@ struct RequestSection {
     system: Vec<String>,
     #[serde(default)]
     tools: Vec<ToolSpec>,
-    messages: Vec<Message>,
+    /// Tools that are declared, and seen once they are named.
+    #[serde(default)]
+    deferred: Vec<ToolSpec>,
+    /// The tool that finds them.
+    search: Option<ToolSpec>,
+    messages: Vec<Entry>,
     /// Base64 by hash.
     #[serde(default)]
     blobs: HashMap<String, String>,
+}
+
+/// What stands in a conversation.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    /// Tools that come late; found by the call of this name in the answer before, where one is named.
+    Late {
+        late: Vec<ToolSpec>,
+        #[serde(default)]
+        are_declared: bool,
+        found_by: Option<ToolUse>,
+    },
+    /// Words of haft.
+    System {
+        system: String,
+    },
+    Message(Message),
 }
 
 fn yes() -> bool {
@@ -80,14 +103,43 @@ fn request(cassette: &Cassette, wire: &dyn Wire) -> Request {
     let target = Target { model: asked.model.clone(), vision: asked.vision };
     let store = Store(asked.blobs);
     let host = cassette.section("host").map_or(HOST, str::trim);
-    let messages: Vec<Encoded> =
-        asked.messages.iter().map(|message| wire.message(message, &target, host, &store)).collect();
+    let (mut messages, mut behind): (Vec<Encoded>, Vec<Encoded>) = Default::default();
+    for entry in &asked.messages {
+        match entry {
+            Entry::Message(message) => messages.push(wire.message(message, &target, host, &store)),
+            Entry::System { system } => messages.push(wire.system_message(system, &target)),
+            Entry::Late { late, are_declared, found_by } => {
+                let late = LateTools { tools: late, are_declared: *are_declared };
+                match found_by {
+                    Some(call) => {
+                        let (result, more) = wire.found_tools(call, &late, &target);
+                        messages.push(result);
+                        behind.extend(more);
+                    }
+                    None => messages.push(wire.late_tools(&late, &target)),
+                }
+                continue;
+            }
+        }
+        let at = messages.len() - 1;
+        messages.splice(at..at, behind.drain(..));
+    }
+    messages.append(&mut behind);
+    let search = asked.search.iter();
+    let search = search.filter_map(|tool| {
+        wire.tool_search(tool, &target).or_else(|| Some(wire.tools(std::slice::from_ref(tool))))
+    });
+    let deferred = Some(&asked.deferred).filter(|tools| !tools.is_empty());
+    let deferred = deferred.and_then(|tools| wire.deferred_tools(tools, &target));
+    let lists: Vec<String> =
+        deferred.into_iter().chain(search).chain([wire.tools(&asked.tools)]).collect();
+    let tools = joined_tools(&lists.iter().map(String::as_str).collect::<Vec<_>>());
     Request {
         model: asked.model,
         effort: asked.effort.map(|effort| effort.parse().unwrap()),
         max_tokens: asked.max_tokens,
         system: asked.system.into(),
-        tools: wire.tools(&asked.tools).into(),
+        tools: tools.into(),
         messages,
         ..Request::default()
     }
@@ -199,6 +251,7 @@ async fn live(cassette: &Cassette, wire: Arc<dyn Wire>, request: Request) -> (St
         assert_eq!((&*request.method, &request.target), ("POST", &address));
         let key = request.header("x-api-key").or_else(|| request.header("authorization"));
         assert!(key.unwrap().ends_with("planted-key"));
+        assert_eq!(request.header("anthropic-beta"), cassette.section("beta").map(str::trim));
     }
     let text = told(&deltas, error.as_ref()).replace(&server.url(), "URL");
     let text = without_reasons(&text);

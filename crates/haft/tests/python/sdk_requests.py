@@ -12,12 +12,16 @@ from pydantic import TypeAdapter, ValidationError
 
 
 def kinds():
+    from anthropic.types.beta.message_create_params import (
+        MessageCreateParamsStreaming as BetaMessageCreateParamsStreaming,
+    )
     from anthropic.types.message_create_params import MessageCreateParamsStreaming
     from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
     from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 
     return {
         "anthropic": TypeAdapter(MessageCreateParamsStreaming),
+        "anthropic-beta": TypeAdapter(BetaMessageCreateParamsStreaming),
         "openai": TypeAdapter(CompletionCreateParamsStreaming),
         "responses": TypeAdapter(ResponseCreateParamsStreaming),
     }

@@ -4,6 +4,7 @@
 use std::{fmt::Write as _, path::Path};
 
 use haft_testkit::{
+    cassette::{Cassette, read_folder},
     http::{HttpRequest, HttpResponse, Step},
     machine,
 };
@@ -127,6 +128,31 @@ fn request(from: Wire, to: Wire, left: StopPoint) -> String {
     json!({"wire": wire, "case": case, "body": body}).to_string()
 }
 
+/// Adds the requests with tools that come late, which no session has yet, as cassettes hold them.
+fn late_tools(lines: &mut String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../haft-llm/tests/cassettes");
+    let all = read_folder(&folder).unwrap();
+    let is_one = |cassette: &&Cassette| {
+        ["late-tools", "declared-tools", "found-tools", "found-late-tools", "-search"]
+            .iter()
+            .any(|part| cassette.name.contains(part))
+    };
+    let mut count = 0;
+    for cassette in all.iter().filter(is_one) {
+        let wire = match cassette.section("wire").unwrap().trim() {
+            "anthropic" if cassette.section("beta").is_some() => "anthropic-beta",
+            "openai-responses" => "responses",
+            other => other,
+        };
+        let body: Value = serde_json::from_str(cassette.section("body").unwrap()).unwrap();
+        let line = json!({"wire": wire, "case": cassette.name, "body": body});
+        // Writing to a string cannot fail.
+        let _ = writeln!(lines, "{line}");
+        count += 1;
+    }
+    assert_eq!(count, 13);
+}
+
 #[test]
 fn a_session_goes_on_with_any_model_from_wherever_it_was_left() {
     let mut lines = String::new();
@@ -139,6 +165,7 @@ fn a_session_goes_on_with_any_model_from_wherever_it_was_left() {
         }
     }
     assert_eq!(lines.lines().count(), 45);
+    late_tools(&mut lines);
     let world = World::new();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/sdk_requests.py");
     let mut command = world.program(machine::python());
