@@ -7,6 +7,7 @@ mod commands;
 mod discards;
 mod dressed;
 mod forms;
+mod outside;
 mod properties;
 mod restricted;
 mod risks;

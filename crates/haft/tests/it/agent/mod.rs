@@ -1,6 +1,7 @@
 //! Runs with a model: answers, providers, sessions that go on.
 
 pub(crate) mod compaction;
+pub(crate) mod constraints;
 pub(crate) mod damaged_logs;
 pub(crate) mod delegates;
 pub(crate) mod disk;

@@ -477,3 +477,37 @@ fn a_line_without_an_end_is_seen_while_the_command_runs() {
     tmux.key("C-d");
     tmux.sees("ended with 0");
 }
+
+#[test]
+fn alt_r_takes_what_the_last_message_offers_and_never_a_letter() {
+    let world = World::new();
+    world.file("tests/a.txt", "alpha\n");
+    let write = json!({"name": "write", "input": {"path": "b.txt", "content": "x"}});
+    let model = world.script(&[
+        json!({"text": "First."}),
+        json!({"text": "Second."}),
+        json!({"text": "Third."}),
+        json!({"calls": [write]}),
+        json!({"text": "Fourth."}),
+    ]);
+    let tmux = talk(&world, &model, "--mode bypass");
+    tmux.line("only touch tests/");
+    tmux.sees("First.");
+    let screen = tmux.sees("alt+r: deny Edit(not ./tests/)");
+    assert!(screen.contains("(you said: \"only touch tests/\")"), "{screen}");
+    // It goes with the next message, and a letter is one.
+    tmux.line("r");
+    let screen = tmux.sees("Second.");
+    assert!(!screen.contains("alt+r:"), "{screen}");
+    tmux.line("please only touch tests/");
+    tmux.sees("Third.");
+    tmux.sees("alt+r: deny Edit(not ./tests/)");
+    tmux.key("M-r");
+    tmux.sees("holds from now on: deny Edit(not ./tests/)");
+    tmux.line("write");
+    let screen = tmux.sees("Fourth.");
+    assert!(!screen.contains("alt+r:"), "{screen}");
+    assert!(!world.work().join("b.txt").exists());
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
+}
