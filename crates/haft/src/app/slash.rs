@@ -88,6 +88,9 @@ pub fn read(line: &str, own: &[&str]) -> Result<Typed, String> {
     command(spec, text, rest).map(Typed::Command)
 }
 
+/// How `/permissions` is written.
+const PERMISSIONS: &str = "/permissions [take], /permissions drop N";
+
 /// The command of the session that a line is, with what stands behind its name.
 fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String> {
     let wrong = |error: String| format!("! {error}\n");
@@ -125,7 +128,7 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
         })?),
         "permissions" => match permissions(rest) {
             Some(action) => Command::Permissions(PermissionsRequest { action }),
-            None => return Err(wrong(format!("{rest:?} is not understood: {}", usage(spec)))),
+            None => return Err(wrong(format!("{rest:?} is not understood: {PERMISSIONS}"))),
         },
         "context" => Command::Context,
         "cost" => Command::Cost,
