@@ -97,12 +97,15 @@ fn it_stands_after_five_compactions_and_is_attached_word_for_word() {
             if body.contains(SUMMARY) {
                 return wire.text("Goal: to read files.");
             }
-            let (at, what) = (body.rfind("read file").max(body.rfind("write it")), "big");
-            let last = &body[at.unwrap_or_default()..];
+            // The first message only forbids.
+            let Some(at) = body.rfind("xread ").max(body.rfind("xwrite")) else {
+                return wire.text("Yes.");
+            };
+            let (last, what) = (&body[at..], "big");
             if last.contains(wire.result_id()) {
                 return wire.text("Yes.");
             }
-            match last.strip_prefix("read file ").and_then(|rest| rest.get(..1)) {
+            match last.strip_prefix("xread ").and_then(|rest| rest.get(..1)) {
                 Some(file) => {
                     let path = format!("{what}{file}.txt");
                     wire.calls(&format!("r{number}"), &[("read", json!({"path": path}))])
@@ -112,7 +115,7 @@ fn it_stands_after_five_compactions_and_is_attached_word_for_word() {
         });
         let mut lines = "Please only touch tests/!\n/permissions take\n".to_owned();
         for number in 0..5 {
-            writeln!(lines, "read file {number}\n/compact").unwrap();
+            writeln!(lines, "xread {number}\n/compact").unwrap();
         }
         let command = wire.haft(&world, &mock.url(), &["--line", "--mode", "bypass"]);
         let ran = finish(command, &Input::Pipe(&lines));
@@ -120,7 +123,7 @@ fn it_stands_after_five_compactions_and_is_attached_word_for_word() {
             events.iter().filter(|event| matches!(event.body, Body::Compacted { .. })).count()
         };
         assert_eq!(compacted(&world.events()), 5, "{wire:?}: {ran:?}");
-        run(&world, wire, &mock, &["-p", "write it", "-c", "--mode", "bypass"]);
+        run(&world, wire, &mock, &["-p", "xwrite", "-c", "--mode", "bypass"]);
         assert_eq!(world.read("src/a.txt"), "old\n");
         let refusals = refusals(&world.events());
         let quoted = "the person said: \"Please only touch tests/!\"";
