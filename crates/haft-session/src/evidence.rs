@@ -80,9 +80,9 @@ pub struct EvidenceReport {
 pub struct Evidence {
     /// Counts events that matter.
     now: u64,
-    open: HashMap<CallId, Open>,
+    open: HashMap<CallId, RunningCommand>,
     /// Jobs of calls that run on.
-    jobs: HashMap<String, Open>,
+    jobs: HashMap<String, RunningCommand>,
     runs: Vec<Run>,
     /// Files that changed, and when last.
     changed: HashMap<u64, u64>,
@@ -93,7 +93,7 @@ pub struct Evidence {
 
 /// A command that runs.
 #[derive(Clone, Debug)]
-struct Open {
+struct RunningCommand {
     /// The call and the job that it is.
     by: Vec<CallId>,
     start: u64,
@@ -216,7 +216,7 @@ impl Evidence {
         {
             self.now += 1;
             let (by, start) = (vec![call.clone()], self.now);
-            self.open.insert(call.clone(), Open { by, start, text, is_disturbed: false });
+            self.open.insert(call.clone(), RunningCommand { by, start, text, is_disturbed: false });
         }
     }
 
@@ -245,7 +245,13 @@ impl Evidence {
     }
 
     /// A command has ended; none in `is_well` where that does not tell how.
-    fn run(&mut self, open: &Open, checks: &Checks, exit: Option<i32>, is_well: Option<bool>) {
+    fn run(
+        &mut self,
+        open: &RunningCommand,
+        checks: &Checks,
+        exit: Option<i32>,
+        is_well: Option<bool>,
+    ) {
         if checks.all.is_empty() {
             return;
         }

@@ -66,7 +66,7 @@ const LOST: Context = Context {
 
 /// A simple command.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct SimpleCommand {
     context: Context,
     /// The number of its statement.
     statement: usize,
@@ -76,7 +76,7 @@ struct Found {
 #[derive(Debug, Default)]
 pub(crate) struct ExitStatus {
     /// By their first byte.
-    found: BTreeMap<usize, Found>,
+    commands: BTreeMap<usize, SimpleCommand>,
     /// How many statements the script has.
     statements: usize,
     /// From where on the script may have ended well.
@@ -114,7 +114,9 @@ impl ExitStatus {
     }
 
     fn decides(&self, start: usize) -> bool {
-        let Some(Found { context, statement }) = self.found.get(&start) else { return false };
+        let Some(SimpleCommand { context, statement }) = self.commands.get(&start) else {
+            return false;
+        };
         let is_set = |from: Option<usize>| from.is_some_and(|from| from < start);
         let is_last = !context.is_statement || *statement == self.statements;
         let is_looked_at = context.decides && is_last || context.aborts && is_set(self.errexit);
@@ -279,7 +281,7 @@ impl Walk<'_, '_> {
     /// A command of words; `is_failing` for an `exit` that is known to end with another code than 0.
     fn command(&mut self, node: Node<'_>, context: Context, is_failing: bool) {
         let start = node.start_byte();
-        self.all.found.insert(start, Found { context, statement: self.all.statements });
+        self.all.commands.insert(start, SimpleCommand { context, statement: self.all.statements });
         let text = self.text_of(node);
         let words =
             || text.split_whitespace().skip_while(|word| ["command", "builtin"].contains(word));

@@ -101,7 +101,9 @@ impl Agent {
 
     /// Why the same call is not made once more; none where it may be.
     pub(super) fn repeats(&self) -> Option<String> {
-        self.setup.dispatcher.conversation.map.get::<Repeats>().exceeded()
+        let repeats = self.setup.dispatcher.conversation.map.get::<Repeats>();
+        repeats.next_answer();
+        repeats.exceeded()
     }
 
     fn too_dear(&mut self, reason: String) -> Input {

@@ -1,7 +1,8 @@
 //! Calls that a model makes again and again though nothing comes of it.
 //!
 //! **Invariant:** only what an agent began counts, and only calls in a row of the same tool with the
-//! same arguments and the same result. Looking after jobs is no repetition: it is waiting.
+//! same arguments and the same result. Calls of one answer count once: the model had seen no result of
+//! them. Looking after jobs is no repetition: it is waiting.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +23,8 @@ struct State {
     most: Option<u64>,
     last: Option<Hash>,
     count: u64,
+    /// Whether a call of this answer was counted.
+    is_counted: bool,
     tool: String,
 }
 
@@ -29,6 +32,11 @@ impl Repeats {
     /// Counts anew from here on, up to `most`; with none nothing is counted.
     pub fn begin(&self, most: Option<u64>) {
         *self.state() = State { most, ..State::default() };
+    }
+
+    /// A further answer begins: its calls count again.
+    pub fn next_answer(&self) {
+        self.state().is_counted = false;
     }
 
     /// Why the turn is not to go on; none where it may.
@@ -58,7 +66,13 @@ impl Repeats {
             all.extend_from_slice(Hash::of(part.as_bytes()).as_bytes());
         }
         let seen = Some(Hash::of(&all));
-        state.count = if state.last == seen { state.count + 1 } else { 1 };
+        if state.last != seen {
+            (state.count, state.is_counted) = (0, false);
+        }
+        if std::mem::replace(&mut state.is_counted, true) {
+            return None;
+        }
+        state.count += 1;
         (state.last, state.tool) = (seen, call.name.clone());
         (state.count == TOLD).then(|| {
             format!(
@@ -86,6 +100,7 @@ mod tests {
         let id = CallId(format!("c{id}").into());
         let text = format!("{text} {}", id.address());
         let call = ToolUse::new(id, name, input.clone());
+        repeats.next_answer();
         repeats.saw(&call, &Outcome::text(text)).is_some()
     }
 
@@ -108,6 +123,11 @@ mod tests {
             assert!(!saw(&repeats, name, input, text) && !saw(&repeats, name, input, text));
             assert_eq!(repeats.exceeded(), None, "{name} {input} {text}");
         }
+        let call = ToolUse::new(CallId::nth(1), "ls", one.clone());
+        for _ in 0..9 {
+            assert_eq!(repeats.saw(&call, &Outcome::text("x")), None, "all of one answer");
+        }
+        assert_eq!(repeats.exceeded(), None);
         for _ in 0..9 {
             assert!(!saw(&repeats, "job", &one, "still running"));
         }
