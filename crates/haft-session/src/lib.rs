@@ -13,6 +13,10 @@
 //! journal/<id>.json              what several files hold that are changing together
 //! ```
 //!
+//! Two formats of the log are read. In the second, what a result says more than once is stored once.
+//! A log keeps the format that it began with, and one of a later format is refused by name. A session
+//! is resumed from [`History`], which reads no result that a summary stands for.
+//!
 //! **Invariant:** what [`Log::append`] returned survives SIGKILL of the process; what
 //! [`Log::sync`] returned for survives a power cut; a failed append leaves the log as it was. One
 //! process writes a session at a time; reading needs no lock.
