@@ -26,7 +26,7 @@ mod text_calls;
 pub use self::{
     agent::{
         Agent, AgentConfig, AgentSender, Agents, AnswerSchema, Failure, Handle, Instead, Limits,
-        OtherModels, Pinned, PromptSaid, Repin, SmallModel, TalkHooks, WindowUse, unsent,
+        OtherModels, Pinned, PromptSaid, Repin, SmallModel, TalkHooks, UnsentLines, WindowUse,
     },
     bus::{Bus, Clock},
     command::{

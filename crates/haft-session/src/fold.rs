@@ -415,17 +415,22 @@ pub fn conversation(events: &[Event], leaf: EventId, agent: &AgentPath) -> Vec<M
 pub fn states(events: &[Event], leaf: EventId, agent: &AgentPath) -> BTreeMap<String, Value> {
     let mut states = BTreeMap::new();
     for event in on_branch(events, leaf).filter(|event| event.agent == *agent) {
-        match &event.body {
-            Body::State { key, value: Value::Null } => {
-                states.remove(key.as_ref());
-            }
-            Body::State { key, value } => {
-                states.insert(key.to_string(), value.clone());
-            }
-            _ => {}
-        }
+        note_state(&mut states, event);
     }
     states
+}
+
+/// Takes the next event of one agent on one branch into its states, as [`states`] does.
+pub fn note_state(states: &mut BTreeMap<String, Value>, event: &Event) {
+    match &event.body {
+        Body::State { key, value: Value::Null } => {
+            states.remove(key.as_ref());
+        }
+        Body::State { key, value } => {
+            states.insert(key.to_string(), value.clone());
+        }
+        _ => {}
+    }
 }
 
 /// The events of the branch that ends at `leaf`, oldest first.

@@ -10,10 +10,8 @@
 
 use std::io::{self, Write};
 
-use haft_types::{
-    AgentPath, Blob, Body, CallId, Event, EventId, Hash, Outcome, Status, TurnId, VERSION,
-};
-use serde::{Deserialize, Serialize};
+use haft_types::{Blob, Body, Event, EventId, Hash, VERSION};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{Blobs, SessionError, list::first_chars, repeats};
@@ -179,59 +177,6 @@ pub(crate) fn decode(line: &[u8], blobs: &Blobs) -> Result<Event, crate::LineFau
         repeats::expand(outcome)?;
     }
     serde_json::from_value(value).map_err(broken).and_then(known)
-}
-
-/// All that is read of an event whose content nobody needs.
-#[derive(Deserialize)]
-struct Bare {
-    id: EventId,
-    #[serde(default)]
-    parent: Option<EventId>,
-    #[serde(default)]
-    turn: TurnId,
-    #[serde(default)]
-    agent: AgentPath,
-    at: u64,
-    #[serde(default)]
-    call: Option<CallId>,
-    #[serde(default)]
-    tool: String,
-    #[serde(default)]
-    took: u64,
-    #[serde(default)]
-    outcome: BareOutcome,
-}
-
-/// One that moved out counts as done.
-#[derive(Default, Deserialize)]
-struct BareOutcome {
-    #[serde(default)]
-    status: Status,
-}
-
-/// Reads of the event of one line that it happened, and of what needs no blob the rest.
-pub(crate) fn decode_bare(
-    line: &[u8],
-    kind: &str,
-    blobs: &Blobs,
-) -> Result<Event, crate::LineFault> {
-    if !matches!(kind, "call_ended" | "call_started" | "pinned") {
-        return decode(line, blobs);
-    }
-    let broken = |error: serde_json::Error| crate::LineFault::NotAnEvent(error.to_string());
-    let Bare { id, parent, turn, agent, at, call, tool, took, outcome } =
-        serde_json::from_slice(line).map_err(broken)?;
-    let body = match (kind, call) {
-        ("call_ended", Some(call)) => {
-            Body::CallEnded { call, outcome: Outcome::ended(outcome.status, ""), took }
-        }
-        ("call_started", Some(call)) => Body::CallStarted { call, tool, input: None, plan: None },
-        ("pinned", _) => {
-            Body::Pinned { system: Vec::new(), tools: String::new(), format: String::new() }
-        }
-        _ => return Err(crate::LineFault::NotAnEvent("missing field `call`".to_owned())),
-    };
-    Ok(Event { v: VERSION, id: Some(id), parent, turn, agent, at, body })
 }
 
 /// An event of a format that is known: what a later one means by its fields is not.

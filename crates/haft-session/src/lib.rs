@@ -38,6 +38,7 @@ mod large_values;
 mod list;
 mod lock_owner;
 mod log;
+mod newest;
 mod outputs;
 mod pre_images;
 mod read;
@@ -55,12 +56,13 @@ pub use crate::{
     copies::{Copies, CrashLeftovers as LeftCopies},
     error::{LineError, LineFault, SessionError},
     evidence::{CheckRun, Evidence, EvidenceReport, EvidenceState},
-    fold::{Fold, conversation, on_branch, states},
+    fold::{Fold, conversation, note_state, on_branch, states},
     history::History,
     journal::{CrashLeftovers, Journal, Journals},
     large_values::{Format, INLINE_MAX, Packed},
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
     log::{Log, fresh_key, recalled},
+    newest::Newest,
     outputs::{Usage, bytes_below},
     pre_images::{Collected, PinGuard, PreImages, Reading, Unfinished},
     read::{Branch, Events, LINE_MAX, Verdict},

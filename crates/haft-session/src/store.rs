@@ -9,11 +9,13 @@ use std::{
     time::Duration,
 };
 
-use haft_types::{CallId, EventId, HostPath};
+use haft_types::{CallId, Event, EventId, HostPath};
 
 use crate::{
     Blobs, Collected, History, Lately, Listing, Log, PreImages, SessionError, SessionInfo, Usage,
-    Verdict, list, log, outputs, pre_images,
+    Verdict, list, log,
+    newest::Newest,
+    outputs, pre_images,
     read::{self, Branch, Events},
     recent,
 };
@@ -113,12 +115,18 @@ impl Store {
         events.map_err(|error| self.or_missing(id, error))
     }
 
-    /// What a session is resumed from.
+    /// What a session is resumed from. Each event is given to `each` in the order of the log, and
+    /// whether it is on the branch of the last one. Contents of answers, calls and results are left
+    /// out where they are older than what the model sees, or of another branch or agent.
     ///
     /// # Errors
     /// When its log does not exist, cannot be opened, or is of a later version.
-    pub fn history(&self, id: &SessionId) -> Result<History, SessionError> {
-        let history = History::open(&self.log_path(id), &self.blobs(id));
+    pub fn history(
+        &self,
+        id: &SessionId,
+        each: impl FnMut(&Event, bool),
+    ) -> Result<History, SessionError> {
+        let history = History::open(&self.log_path(id), &self.blobs(id), each);
         history.map_err(|error| self.or_missing(id, error))
     }
 
@@ -137,6 +145,20 @@ impl Store {
     /// When the log does not exist or cannot be opened.
     pub fn verify(&self, id: &SessionId) -> Result<Verdict, SessionError> {
         read::verify(&self.log_path(id)).map_err(|error| self.or_missing(id, error))
+    }
+
+    /// The events of these types on the branch of the last event, the newest first; no more of the
+    /// log is read than the caller asks for.
+    ///
+    /// # Errors
+    /// When the log does not exist or cannot be opened.
+    pub fn newest(
+        &self,
+        id: &SessionId,
+        kinds: &'static [&'static str],
+    ) -> Result<Newest, SessionError> {
+        let newest = Newest::open(&self.log_path(id), self.blobs(id), kinds);
+        newest.map_err(|error| self.or_missing(id, error))
     }
 
     /// All sessions, the last used first; reads the head of each log and no blob.

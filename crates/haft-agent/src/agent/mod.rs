@@ -41,7 +41,7 @@ pub use self::{
     compaction::WindowUse,
     handle::{AgentSender, Agents, Handle},
     other_models::{Failure, Instead, OtherModels, SmallModel},
-    queue::unsent,
+    queue::UnsentLines,
     repin::Repin,
     talk_hooks::{PromptSaid, TalkHooks},
 };

@@ -56,20 +56,35 @@ impl Agent {
     }
 }
 
-/// The person's lines that were still queued when the log with these events ended, in order.
-pub fn unsent<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<String> {
-    let mut lines = Vec::new();
-    for event in events {
+/// The person's lines that were still queued when a log ended, in order.
+#[derive(Debug, Default)]
+pub struct UnsentLines(Vec<String>);
+
+impl UnsentLines {
+    /// Takes the next event of the branch.
+    pub fn note(&mut self, event: &Event) {
         match &event.body {
             Body::State { key, value } if key.as_ref() == QUEUE => {
-                lines = Agent::queued_before(Some(value.clone()));
+                self.0 = Agent::queued_before(Some(value.clone()));
             }
             // It was said, and haft ended before it could log that it no longer waits.
-            Body::User { from: From::Person | From::Steer, parts } => remove(&mut lines, parts),
+            Body::User { from: From::Person | From::Steer, parts } => remove(&mut self.0, parts),
             _ => {}
         }
     }
-    lines
+
+    /// Hands them over.
+    pub fn into_lines(self) -> Vec<String> {
+        self.0
+    }
+}
+
+impl<'a> FromIterator<&'a Event> for UnsentLines {
+    fn from_iter<I: IntoIterator<Item = &'a Event>>(events: I) -> Self {
+        let mut lines = Self::default();
+        events.into_iter().for_each(|event| lines.note(event));
+        lines
+    }
 }
 
 fn remove(lines: &mut Vec<String>, parts: &[Part]) {

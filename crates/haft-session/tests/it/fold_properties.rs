@@ -163,9 +163,9 @@ proptest! {
             fold.push(&event);
         }
         if !events.is_empty() {
-            let mut history = store.history(log.session()).unwrap();
+            let mut history = store.history(log.session(), |_, _| {}).unwrap();
             prop_assert!(history.faults.is_empty() && history.broken.is_none());
-            prop_assert_eq!(history.events.len(), events.len());
+            prop_assert_eq!(history.count, events.len());
             prop_assert_eq!(history.fold.messages(), fold.messages());
             prop_assert_eq!(history.fold.person_messages(), fold.person_messages());
             prop_assert_eq!(history.fold.unanswered(), fold.unanswered());

@@ -5,17 +5,17 @@
 //! problems are returned.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
-use haft_agent::{Agents, Bus, Control, Pinned};
+use haft_agent::{Agents, Bus, Control, Pinned, UnsentLines};
 use haft_config::{Layer, RuleCase};
 use haft_host::Outs;
 use haft_policy::{Grants, Mode};
-use haft_session::{Fold, History, Log, SessionId, Store};
+use haft_session::{Fold, Log, SessionId, Store};
 use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
@@ -24,8 +24,8 @@ use haft_tool::{
 };
 use haft_tools::Shells;
 use haft_types::{
-    AgentPath, Body, CallId, Env, Event, EventId, Level, Outcome, Part, QuestionId, ToolSpec,
-    ToolUse, TurnId,
+    AgentPath, Body, CallId, Env, Event, Level, Outcome, Part, QuestionId, ToolSpec, ToolUse,
+    TurnId,
 };
 use serde_json::Value;
 
@@ -115,14 +115,6 @@ pub struct Resumed {
     pub unsent: Vec<String>,
 }
 
-impl Resumed {
-    fn of(events: &[Event], leaf: EventId) -> Option<Self> {
-        let last = events.last()?;
-        let unsent = haft_agent::unsent(haft_session::on_branch(events, leaf));
-        Some(Self { active: last.at, turns: last.turn.0, unsent })
-    }
-}
-
 /// Adds a service to a session.
 pub type MakeService = Arc<dyn Fn(&Arc<Core>) + Send + Sync>;
 
@@ -188,7 +180,7 @@ impl SessionBuilder<'_> {
         let store = base.store()?;
         let late = Arc::new(Mutex::new(None::<Bus>));
         recover(&base, tell_on(&late))?;
-        let (log, History { fold, events, .. }) = open_log(&store, &which, &base)?;
+        let (log, mut past) = open_log(&store, &which, &base)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
         let secrets = secrets_of(log.dir(), secret_names(&base.loaded));
         base.problems.hide(&secrets);
@@ -196,9 +188,6 @@ impl SessionBuilder<'_> {
         // Nothing is left of a run that ends before anything can be asked.
         let bus = if which.is_new() { Bus::lazy(log, now) } else { Bus::new(log, now) };
         *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
-        let past = Past::of(fold, &events, bus.leaf());
-        let resumed = Resumed::of(&events, bus.leaf());
-        let before = jobs::Past::of(&events, bus.leaf());
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
         session.services = services;
         past.reserve_ids(&session);
@@ -219,7 +208,8 @@ impl SessionBuilder<'_> {
         let mut open = past.fold.unanswered();
         let followed = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&followed);
-        let Past { pinned, answered, fold, values, .. } = past;
+        let resumed = past.resumed();
+        let Past { pinned, answered, fold, values, ended, count, jobs, .. } = past;
         let mut core = Core {
             model: first_model(&base),
             base,
@@ -236,10 +226,10 @@ impl SessionBuilder<'_> {
             hooks,
         };
         constraints::resume(&core, &values).unwrap_or_else(|why| core.base.problems.warn(why));
-        let killed = commands::add(&core, &store, &events, &mut open).await?;
-        core.begin(events.is_empty(), id, open)?;
+        let killed = commands::add(&core, &store, &ended, &mut open).await?;
+        core.begin(count == 0, id, open)?;
         commands::kept(killed, &core.bus).await?;
-        before.resume(&core.jobs(), &core.bus)?;
+        jobs.resume(&core.jobs(), &core.bus)?;
         core.fold = followed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(core)
     }
@@ -396,59 +386,78 @@ async fn try_rules(base: &Base, dispatcher: &Arc<Dispatcher>) -> Result<(), Fail
 }
 
 /// What a resumed log holds that a session goes on with.
+#[derive(Default)]
 struct Past {
     fold: Fold,
     values: BTreeMap<String, Value>,
     pinned: Option<Pinned>,
     answered: usize,
-    calls: Vec<CallId>,
+    /// All calls, and those that ended.
+    calls: HashSet<CallId>,
+    ended: HashSet<CallId>,
     questions: Vec<QuestionId>,
+    jobs: jobs::Past,
+    unsent: UnsentLines,
+    /// How many events there are.
+    count: usize,
+    /// Whether one of them is more than a notice.
+    has_content: bool,
+    /// When the last one happened, and in which turn.
+    last: Option<(u64, TurnId)>,
 }
 
 impl Past {
+    /// Takes the next event of the log, and whether it is on the branch of the last one.
+    fn note(&mut self, event: &Event, on_branch: bool) {
+        self.has_content |= !matches!(event.body, Body::Notice { .. });
+        self.last = Some((event.at, event.turn));
+        self.jobs.note(event, on_branch);
+        // Ids are those of the log: what another branch took is taken.
+        match &event.body {
+            Body::CallEnded { call, .. } => {
+                self.ended.insert(call.clone());
+            }
+            Body::CallStarted { call, .. }
+            | Body::AnswerPart { part: Part::Call(ToolUse { id: call, .. }), .. } => {
+                self.calls.insert(call.clone());
+            }
+            Body::Asked { question } => self.questions.push(question.id.clone()),
+            _ => {}
+        }
+        if on_branch {
+            self.unsent.note(event);
+        }
+        // Other agents have requests of their own.
+        if on_branch && event.agent.is_main() {
+            self.note_own(event);
+        }
+    }
+
+    /// Takes an event of the main agent on the branch.
+    fn note_own(&mut self, event: &Event) {
+        haft_session::note_state(&mut self.values, event);
+        match &event.body {
+            Body::Pinned { system, tools, format } => {
+                let (system, tools) = (system.clone(), tools.clone());
+                self.pinned = Some(Pinned { system, tools, format: format.clone() });
+            }
+            Body::AnswerEnded { .. } | Body::AnswerFailed { retried: false, .. } => {
+                self.answered += 1;
+            }
+            _ => {}
+        }
+    }
+
     /// Ids that the log has are never given again.
     fn reserve_ids(&self, session: &Session) {
-        self.calls.iter().for_each(|call| session.saw_call(call));
+        self.calls.iter().chain(&self.ended).for_each(|call| session.saw_call(call));
         self.questions.iter().for_each(|question| session.questions.saw(question));
     }
 
-    fn of(fold: Fold, events: &[Event], leaf: EventId) -> Self {
-        let main = AgentPath::default();
-        let mut past = Self {
-            fold,
-            values: haft_session::states(events, leaf, &main),
-            pinned: None,
-            answered: 0,
-            calls: Vec::new(),
-            questions: Vec::new(),
-        };
-        for event in haft_session::on_branch(events, leaf) {
-            // Other agents have requests of their own.
-            match &event.body {
-                _ if !event.agent.is_main() => {}
-                Body::Pinned { system, tools, format } => {
-                    let (system, tools) = (system.clone(), tools.clone());
-                    past.pinned = Some(Pinned { system, tools, format: format.clone() });
-                }
-                Body::AnswerEnded { .. } | Body::AnswerFailed { retried: false, .. } => {
-                    past.answered += 1;
-                }
-                _ => {}
-            }
-        }
-        // Ids are those of the log: what another branch took is taken.
-        for event in events {
-            match &event.body {
-                Body::CallStarted { call, .. }
-                | Body::CallEnded { call, .. }
-                | Body::AnswerPart { part: Part::Call(ToolUse { id: call, .. }), .. } => {
-                    past.calls.push(call.clone());
-                }
-                Body::Asked { question } => past.questions.push(question.id.clone()),
-                _ => {}
-            }
-        }
-        past
+    fn resumed(&mut self) -> Option<Resumed> {
+        let (active, turn) = self.last?;
+        let unsent = std::mem::take(&mut self.unsent).into_lines();
+        Some(Resumed { active, turns: turn.0, unsent })
     }
 }
 
@@ -506,11 +515,11 @@ fn stages(base: &Base, hooks: Option<&Arc<Hooks>>) -> Stages {
     Stages { limits, hooks: hooks.into_iter().collect(), watching: watching(base) }
 }
 
-fn open_log(store: &Store, which: &SessionChoice, base: &Base) -> Result<(Log, History), Failure> {
+fn open_log(store: &Store, which: &SessionChoice, base: &Base) -> Result<(Log, Past), Failure> {
     let cwd = &base.place.cwd;
     let id = match which {
         SessionChoice::New | SessionChoice::IfNeeded => {
-            return Ok((store.create(), History::default()));
+            return Ok((store.create(), Past::default()));
         }
         SessionChoice::Named(prefix) => find(store, prefix)?,
         SessionChoice::Last => match store.latest(Some(cwd))? {
@@ -523,13 +532,18 @@ fn open_log(store: &Store, which: &SessionChoice, base: &Base) -> Result<(Log, H
         },
     };
     let log = store.resume(&id)?;
-    let history = store.history(&id)?;
+    let mut past = Past::default();
+    let history = store.history(&id, |event, on_branch| past.note(event, on_branch))?;
     for error in &history.faults {
         // One line that cannot be read is no reason to lose the others.
         base.problems.warn(format!("{error}: going on without it"));
     }
+    if history.more_faults > 0 {
+        let more = history.more_faults;
+        base.problems.warn(format!("{more} more lines of this session cannot be read"));
+    }
     // What was cut off as unreadable is told by a notice in the log.
-    if history.events.iter().all(|event| matches!(event.body, Body::Notice { .. })) {
+    if !past.has_content {
         return Err(Failure::Usage(format!(
             "nothing can be read of the session {}: name another, or start without -r",
             id.as_str()
@@ -542,7 +556,8 @@ fn open_log(store: &Store, which: &SessionChoice, base: &Base) -> Result<(Log, H
             broken.line
         ));
     }
-    Ok((log, history))
+    (past.fold, past.count) = (history.fold, history.count);
+    Ok((log, past))
 }
 
 /// The turn of calls that no agent makes.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use haft_agent::{
-    Agent, AgentConfig, Bus, ContextLimits, Feed, Handle, Input, Limits, Pinned, unsent,
+    Agent, AgentConfig, Bus, ContextLimits, Feed, Handle, Input, Limits, Pinned, UnsentLines,
 };
 use haft_host::{Memory, Outs};
 use haft_llm::{Provider as _, Retry, RetryPolicy, Target as Model};
@@ -184,7 +184,7 @@ impl Session {
     /// Fails unless words that were shown as waiting wait in the log, or were said.
     fn words_wait(&self, waiting: &[String]) {
         let log = self.log();
-        let waits = unsent(&log);
+        let waits = log.iter().collect::<UnsentLines>().into_lines();
         for words in waiting {
             self.note("killed with words that wait");
             let is_there = waits.contains(words) || times_said(&log, words) == 1;
@@ -264,7 +264,7 @@ impl Session {
         let config = self.config(&bus, dispatcher, fold, is_pinned);
         let unsaid = |words: &&String| times_said(&events, words) == 0;
         let todo = self.words.iter().filter(unsaid).cloned().collect();
-        for line in unsent(&events) {
+        for line in events.iter().collect::<UnsentLines>().into_lines() {
             self.note("message that waited");
             assert_eq!(times_said(&events, &line), 0, "{line:?} was said, and waits");
         }

@@ -14,16 +14,15 @@ pub fn last_used(
     id: &SessionId,
     (settings, environment): (&Settings, &Environment),
 ) -> Option<String> {
-    // Lines that cannot be read are told when the session is opened.
-    let events = store.branch(id, None).ok()?.only(&["answer_ended"]).flatten();
-    let answers =
-        events.filter(|event| event.agent.is_main()).filter_map(|event| match event.body {
+    let answers = store.newest(id, &["answer_ended"]).ok()?;
+    let mut answers =
+        answers.filter(|event| event.agent.is_main()).filter_map(|event| match event.body {
             // One that was interrupted may have come from nobody.
             Body::AnswerEnded { stop: Stop::Interrupted, .. } => None,
             Body::AnswerEnded { model, wire, host, .. } => Some((model, wire, host)),
             _ => None,
         });
-    let (model, wire, host) = answers.last()?;
+    let (model, wire, host) = answers.next()?;
     if wire == SCRIPT {
         return Some(format!("script:{model}"));
     }

@@ -4,13 +4,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use haft_agent::Bus;
-use haft_session::on_branch;
 use haft_tool::{Ended, Events as _, Jobs, RecordError};
-use haft_types::{Body, Event, EventId, JobEnd};
+use haft_types::{Body, Event, JobEnd};
 
 /// The jobs of a log.
 #[derive(Default)]
-pub struct Past(BTreeMap<String, State>);
+pub struct Past {
+    jobs: BTreeMap<String, State>,
+    is_streaming: bool,
+}
 
 /// What is known of one.
 enum State {
@@ -21,38 +23,32 @@ enum State {
 }
 
 impl Past {
-    /// The jobs in the events of a log whose last event is `leaf`.
-    pub fn of(events: &[Event], leaf: EventId) -> Self {
-        let mut jobs = BTreeMap::new();
-        for event in events {
-            if let Body::JobStarted { job, .. } = &event.body {
-                jobs.insert(job.clone(), State::Over);
+    /// Takes the next event of a log, and whether it is on the branch of the last one.
+    pub fn note(&mut self, event: &Event, on_branch: bool) {
+        match &event.body {
+            Body::JobStarted { job, .. } if on_branch => {
+                self.jobs.insert(job.clone(), State::Open(Box::new(event.clone()), None));
             }
-        }
-        let mut streaming = false;
-        for event in on_branch(events, leaf) {
-            match &event.body {
-                Body::JobStarted { job, .. } => {
-                    jobs.insert(job.clone(), State::Open(Box::new(event.clone()), None));
+            Body::JobStarted { job, .. } => {
+                self.jobs.entry(job.clone()).or_insert(State::Over);
+            }
+            _ if !on_branch => {}
+            Body::JobEnded { job, end, exit } => {
+                if let Some(State::Open(_, ended)) = self.jobs.get_mut(job) {
+                    *ended = Some((*end, *exit));
                 }
-                Body::JobEnded { job, end, exit } => {
-                    if let Some(State::Open(_, ended)) = jobs.get_mut(job) {
-                        *ended = Some((*end, *exit));
+            }
+            // The request for it told of all that had ended.
+            Body::AnswerPart { .. } if !std::mem::replace(&mut self.is_streaming, true) => {
+                for state in self.jobs.values_mut() {
+                    if matches!(state, State::Open(_, Some(_))) {
+                        *state = State::Over;
                     }
                 }
-                // The request for it told of all that had ended.
-                Body::AnswerPart { .. } if !std::mem::replace(&mut streaming, true) => {
-                    for state in jobs.values_mut() {
-                        if matches!(state, State::Open(_, Some(_))) {
-                            *state = State::Over;
-                        }
-                    }
-                }
-                Body::AnswerEnded { .. } | Body::AnswerFailed { .. } => streaming = false,
-                _ => {}
             }
+            Body::AnswerEnded { .. } | Body::AnswerFailed { .. } => self.is_streaming = false,
+            _ => {}
         }
-        Self(jobs)
     }
 
     /// Reserves their names, ends those that have no end, and has the model told.
@@ -60,7 +56,7 @@ impl Past {
     /// # Errors
     /// When the log cannot be written.
     pub fn resume(self, jobs: &Arc<Jobs>, bus: &Bus) -> Result<(), RecordError> {
-        for (id, state) in self.0 {
+        for (id, state) in self.jobs {
             let State::Open(event, ended) = state else {
                 jobs.saw(&id);
                 continue;

@@ -266,7 +266,7 @@ fn jobs_of(core: &Core) -> Vec<Value> {
 /// The session's first event, which names it: programs go on with it by that.
 fn named(core: &Core) -> std::result::Result<Option<Event>, Failure> {
     let store = core.base.store()?;
-    Ok(store.branch(&store.find(core.session_id())?, None)?.next().transpose()?)
+    Ok(store.events(&store.find(core.session_id())?)?.next().transpose()?)
 }
 
 /// What a run came to, as programs read it: the only line of `json`, and the last one of `stream-json`.
