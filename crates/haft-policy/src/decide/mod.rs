@@ -17,6 +17,7 @@ pub(crate) mod filter;
 pub(crate) mod grants;
 pub(crate) mod home_removal;
 pub(crate) mod outside;
+mod planning;
 pub(crate) mod restricted;
 pub(crate) mod script;
 pub(crate) mod self_kill;
@@ -265,12 +266,9 @@ impl Policy {
             return ruling;
         }
         if ask.mode == Mode::Plan
-            && let Some(effect) = ask.plan.effects.iter().find(|e| !leaves_world(e, ask.tool))
+            && let Some(ruling) = planning::refused(ask, &judged)
         {
-            return Ruling::new(Verdict::Deny, None, &doing(effect, None, ask), |what| {
-                let next = "go on reading, then present the plan";
-                format!("plan mode only reads, so {what} is not possible now; {next}")
-            });
+            return ruling;
         }
         let question = Self::endless(ask, &judged)
             .or_else(|| self.protected(ask, &judged))
@@ -584,6 +582,7 @@ fn without_rule(ask: &Ask<'_>, looks: bool) -> String {
         Mode::Auto if looks => "it only looks, and the sandbox hides keys from it".to_owned(),
         _ if looks || ask.plan.observes() => "it only looks".to_owned(),
         Mode::Auto => "mode auto lets it go on in the sandbox".to_owned(),
+        Mode::Plan => "the sandbox lets it change nothing, as mode plan wants".to_owned(),
         mode => why(ask.plan, mode).to_owned(),
     }
 }
@@ -618,11 +617,6 @@ pub(crate) fn by_place_or_mode(ask: &Ask<'_>, judged: &Judged<'_>) -> bool {
         }
         _ => false,
     }
-}
-
-fn leaves_world(effect: &Effect, tool: &ToolSpec) -> bool {
-    effect.access == Access::Observe
-        || (matches!(effect.target, Target::State { .. }) && tool.origin == Origin::Builtin)
 }
 
 pub(crate) fn is_tool(tool: &ToolSpec, name: &str) -> bool {

@@ -170,7 +170,7 @@ fn is_below(entry: &str, host: &str) -> bool {
 impl Ask<'_> {
     /// The walls that let calls go on without a question.
     pub(crate) fn inside(&self) -> Option<&SandboxScope> {
-        self.walls.filter(|_| self.mode == Mode::Auto && !self.leaves())
+        self.walls.filter(|_| matches!(self.mode, Mode::Auto | Mode::Plan) && !self.leaves())
     }
 
     /// Whether it wants to run outside.

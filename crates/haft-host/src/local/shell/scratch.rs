@@ -25,6 +25,14 @@ const CACHES: &[(&str, &str)] = &[
     ("npm_config_cache", "npm"),
 ];
 
+/// The same of what builds and tests write into the workspace where they may.
+const BUILDS: &[(&str, &str)] = &[
+    ("CARGO_TARGET_DIR", "cargo-target"),
+    ("MYPY_CACHE_DIR", "mypy"),
+    ("PYTHONPYCACHEPREFIX", "pycache"),
+    ("RUFF_CACHE_DIR", "ruff"),
+];
+
 /// See the module; made when it is first wanted.
 #[derive(Debug, Default)]
 pub(in crate::local) struct Scratch(Mutex<Option<TempDir>>);
@@ -46,17 +54,18 @@ impl Scratch {
 /// The same with caches, where it is confined and may write.
 pub(super) fn with_caches(mut spawn: Spawn, caches: Option<&Path>) -> io::Result<Spawn> {
     let (Some(limits), Some(caches)) = (&mut spawn.confine, caches) else { return Ok(spawn) };
-    if limits.reads_only() {
+    if limits.reads_only() && !limits.builds_apart {
         return Ok(spawn);
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(caches)?;
     let real = caches.canonicalize()?;
     limits.write.push(path(&real)?);
-    for (name, folder) in CACHES {
+    let builds: &[_] = if limits.builds_apart { BUILDS } else { &[] };
+    for (name, folder) in CACHES.iter().chain(builds) {
         let is_set = spawn.set.iter().any(|(set, _)| set == name);
-        if let Some(folder) =
-            real.join(folder).to_str().filter(|_| !is_set && env::var_os(name).is_none())
-        {
+        // Whoever chose a folder for a build chose one that may not be written now.
+        let is_free = limits.builds_apart || env::var_os(name).is_none();
+        if let Some(folder) = real.join(folder).to_str().filter(|_| !is_set && is_free) {
             spawn.set.push(((*name).to_owned(), folder.to_owned()));
         }
     }

@@ -15,7 +15,8 @@ use std::sync::{Arc, PoisonError};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    FileKind, Fs, Guard, Level, Limits, ListHow, Local, Located, Net, Repository, Shell, repository,
+    FileKind, Fs, Guard, Host, Level, Limits, ListHow, Local, Located, Net, Repository, Shell,
+    repository,
 };
 use haft_policy::{Confinement, Policy, SandboxScope, is_harmless, unconfined};
 use haft_types::{
@@ -88,7 +89,7 @@ pub(crate) async fn walls(call: &Call) -> Result<Option<SandboxScope>, ToolError
     let host = &call.cx.dispatcher.host;
     // A rule that leaves only some places free holds commands in every mode.
     let is_narrowed = judge.policy.is_narrowed() && runs(call);
-    let is_held = judge.mode == Mode::Auto || wanted.always;
+    let is_held = judge.mode == Mode::Auto || wanted.always || is_planning(call);
     let Some(shell) = host.shell().filter(|_| is_held || is_narrowed) else {
         return Ok(None);
     };
@@ -98,6 +99,9 @@ pub(crate) async fn walls(call: &Call) -> Result<Option<SandboxScope>, ToolError
         } else {
             Ok(None)
         };
+    }
+    if is_planning(call) {
+        return Ok(Some(planning(host.as_ref(), call).await));
     }
     let mut write = Vec::new();
     for folder in call.place().roots.iter().chain(&wanted.write) {
@@ -123,6 +127,30 @@ pub(crate) async fn walls(call: &Call) -> Result<Option<SandboxScope>, ToolError
         narrow(&mut walls, &judge.policy, host.fs()).await;
     }
     Ok(Some(walls))
+}
+
+/// Whether mode plan holds the programs of a call. What the person types is not held to the mode.
+fn is_planning(call: &Call) -> bool {
+    let is_typed = call.cx.typed && !call.cx.nested;
+    call.cx.permissions().mode == Mode::Plan && runs(call) && !is_typed
+}
+
+/// What programs can reach in mode plan: the temporary folder, where nothing else lies in it.
+async fn planning(host: &dyn Host, call: &Call) -> SandboxScope {
+    let fs = host.fs();
+    let Ok(temp) = fs.locate(host.temp(), Follow::Yes).await else {
+        return SandboxScope::default();
+    };
+    let place = call.place();
+    for kept in place.roots.iter().chain([&place.cwd, host.home()]) {
+        // Where one leads must be known.
+        let found = fs.locate(kept, Follow::Yes).await;
+        if found.map_or(true, |found| found.real.is_within(&temp.real)) {
+            return SandboxScope::default();
+        }
+    }
+    let temp = temp.real;
+    SandboxScope { write: vec![temp.clone()], temp: Some(temp), ..SandboxScope::default() }
 }
 
 /// Leaves of what is writable, but for the temporary folder, only what the rules leave free.
@@ -209,6 +237,7 @@ pub(crate) async fn limits(call: &Call) -> Option<Limits> {
     let level = level(shell, strongest(wanted)).await?;
     let mut limits = inside(call, policy, walls, &others(call).await);
     limits.level = Some(level);
+    limits.builds_apart = is_planning(call);
     if !limits.write.iter().any(|folder| call.cx.dispatcher.host.temp().is_within(folder)) {
         limits.temp = shell.scratch().await.ok();
     }
