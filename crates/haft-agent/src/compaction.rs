@@ -139,10 +139,14 @@ pub fn plan(fold: &Fold, sizes: Sizes<'_>, limits: &ContextLimits) -> Result<Pla
     let around = scaled(AROUND + attached, scale);
     let left = most.saturating_sub(system + tools + around);
     if left < window / 20 {
+        let kept = match attached {
+            0 => String::new(),
+            _ => format!(", what is kept word for word (lists, what you forbade) {around}"),
+        };
         return Err(TooBig(format!(
             "the system prompt has {system} and the tools have {tools} of the model's {window} \
-             tokens, and what is said has to fit into half of them: take a model with a bigger \
-             window, or fewer tools (--tools)"
+             tokens{kept}, and what is said has to fit into half of them: take a model with a \
+             bigger window, or fewer tools (--tools)"
         )));
     }
     let last = fold.person_messages().last().map_or(0, |(_, parts)| tokens(text_bytes(parts)));
@@ -326,6 +330,8 @@ pub struct Attached {
     pub jobs: Vec<String>,
     /// What the person forbade, and haft enforces.
     pub constraints: Vec<Constraint>,
+    /// What tools keep in view, word for word.
+    pub notes: String,
 }
 
 impl Attached {
@@ -360,6 +366,7 @@ pub fn replacement(fold: &Fold, plan: &Plan, summary: Option<&str>, attached: &A
     };
     out.push_str(&Attached::word_for_word(&attached.constraints));
     push_words(&mut out, fold, plan);
+    out.push_str(&attached.notes);
     push_named(&mut out, plan, attached);
     out
 }
@@ -512,7 +519,8 @@ mod tests {
             let Ok(plan) = plan(&fold, sizes, &limits) else { return Ok(()) };
             let name = |n: usize| (format!("/a/folder/file{n}.rs"), "0123456789ab".to_owned());
             let files = (0..files).map(name).collect();
-            let attached = Attached { files, jobs: Vec::new(), constraints: held };
+            let (jobs, notes) = (Vec::new(), String::new());
+            let attached = Attached { files, jobs, constraints: held, notes };
             let text = replacement(&fold, &plan, Some(&"sum ".repeat(summary / 4)), &attached);
             let stays: u64 = messages[plan.cut..].iter().sum();
             let after = fixed + stays + scaled(tokens(text.len() + 64), scale);

@@ -35,7 +35,7 @@ pub use crate::{
     settings::{
         Changes, Claude, Context, Edit, Http, Limits, Model, ModelPrice, ModelTier, Output,
         Permissions, Read, RuleCase, Run, Sandbox, SandboxLevel, Secrets, Server, ServerWire,
-        Settings, Shell, Theme, Tools, Undo,
+        Settings, Shell, Theme, TodoKind, Tools, Undo,
     },
     trust::Trust,
 };

@@ -185,6 +185,8 @@ pub struct Model {
     /// Whether the model takes images; without it its name tells. `NAME` is as in `model`, quoted:
     /// `"SERVER/NAME"`.
     pub vision: Option<bool>,
+    /// Whether the model is given a list of things to do; see `tools.todo`.
+    pub todo: Option<bool>,
     /// Most tokens of a request with its answer.
     #[schemars(range(min = 1_000, max = 100_000_000))]
     pub context: Option<u64>,
@@ -346,12 +348,31 @@ pub struct Tools {
     /// Names of tools that are on though they are not by default. One is `notebook_edit`, which is
     /// also on in a workspace with notebooks.
     pub on: Vec<String>,
+    /// The list of things to do that a model has: `auto` is the tool `todo` for models that it
+    /// helps, as far as that is known; `todo` is that tool for all; `tasks` is tools for tasks with
+    /// dependencies instead.
+    pub todo: TodoKind,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { concurrency: 10, off: Vec::new(), on: Vec::new() }
+        Self { concurrency: 10, off: Vec::new(), on: Vec::new(), todo: TodoKind::Auto }
     }
+}
+
+/// The list of things to do that a model has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoKind {
+    /// The tool `todo`, where it helps the model.
+    #[default]
+    Auto,
+    /// The tool `todo`.
+    Todo,
+    /// The tools for tasks.
+    Tasks,
+    /// None.
+    Off,
 }
 
 /// The read tool.

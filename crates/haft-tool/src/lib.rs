@@ -39,7 +39,7 @@ pub use crate::{
         redact::hide_in,
         repeats::Repeats,
         services::{Closer, Phase, Services},
-        state::{Conversation, Permissions, SaveRule, Session, TypeMap},
+        state::{Conversation, Permissions, SHARED, SaveRule, Session, StateNote, TypeMap, Values},
         truncate::{Room, shorten_data},
     },
     stages::{

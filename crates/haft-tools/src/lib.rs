@@ -3,6 +3,7 @@
 //! **Invariant:** a tool touches files, programs and searches only through `cx.host`, so the same
 //! tool works on any host. It neither asks nor judges nor renders, and knows no model.
 
+mod checklist;
 mod edit;
 mod executable;
 mod files;
@@ -16,6 +17,7 @@ mod search;
 mod shell;
 mod snip;
 mod structured_output;
+mod todo;
 mod units;
 mod write;
 
@@ -37,6 +39,7 @@ pub use crate::{
     shell::{Bash, sessions::Shells},
     snip::Snip,
     structured_output::StructuredOutput,
+    todo::Todo,
     write::Write,
 };
 
@@ -102,6 +105,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Job),
         Arc::new(NotebookEdit),
         Arc::new(Snip::default()),
+        Arc::new(Todo::default()),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

@@ -9,6 +9,7 @@ use crate::{Schema, Text};
 
 /// Facts that a spec may depend on, fixed when the tool set is pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Env {
     /// The model's id as the provider writes it; empty when no model is involved.
     pub model: String,
@@ -18,6 +19,9 @@ pub struct Env {
     pub shell: bool,
     /// True when someone can answer questions.
     pub interactive: bool,
+    /// True when the model does better without a list of things to do.
+    #[serde(default)]
+    pub no_todo: bool,
 }
 
 /// The kind of a tool, in the terms of the Agent Client Protocol; drives icons and folding.

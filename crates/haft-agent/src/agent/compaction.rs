@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Outs;
 use haft_llm::LlmError;
-use haft_tool::{Jobs, Permissions, RecordError};
+use haft_tool::{Dispatcher, Jobs, Permissions, RecordError, StateNote};
 use haft_types::{Body, BreakCause, From, Level, Message, Part, Usage};
 use serde_json::{Value, value::RawValue};
 use tokio::sync::oneshot;
@@ -327,7 +327,8 @@ impl Agent {
         let (plan, told) = {
             let fold = self.fold();
             let (system, tools) = self.fixed();
-            let attached = tokens(Attached::word_for_word(self.permissions().policy.held()).len());
+            let held = Attached::word_for_word(self.permissions().policy.held());
+            let attached = tokens(held.len() + self.notes().len());
             let scale = self.room.scale;
             let all = Sizes { system, tools, messages: &sizes, attached, scale };
             let mut plan = plan(&fold, all, &limits)?;
@@ -496,7 +497,14 @@ impl Agent {
             Some((path, value.get("hash")?.as_str()?.chars().take(12).collect()))
         };
         let constraints = self.permissions().policy.held().to_vec();
-        Attached { files: seen.into_iter().filter_map(file).collect(), jobs, constraints }
+        let files = seen.into_iter().filter_map(file).collect();
+        Attached { files, jobs, constraints, notes: self.notes() }
+    }
+
+    /// What tools keep in view: lists of things to do.
+    fn notes(&self) -> String {
+        let Dispatcher { conversation, session, .. } = &*self.setup.dispatcher;
+        StateNote::text(&[conversation.notes(), session.shared.notes()].concat())
     }
 
     /// Sums up on a person's wish; `tell` gets the receipt, or why it cannot be.

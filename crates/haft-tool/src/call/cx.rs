@@ -1,6 +1,7 @@
 //! The context of a call: what a tool is given besides its arguments.
 
 use std::{
+    collections::BTreeMap,
     future::Future,
     io,
     sync::{
@@ -67,6 +68,11 @@ pub(crate) fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     text.rsplit(": ").next().unwrap_or_default().to_owned()
+}
+
+/// Why something was not changed: the log has no room for it.
+fn unrecorded(error: &RecordError) -> ToolError {
+    ToolError::new(error.to_string()).hint("Nothing was changed.")
 }
 
 impl Cx {
@@ -264,6 +270,38 @@ impl Cx {
             self.conversation().set(&key, value.clone());
             self.show(Body::State { key, value });
         }
+    }
+
+    /// As [`remember`](Self::remember), for what may not be lost.
+    ///
+    /// # Errors
+    /// When the log cannot be written; then nothing has changed.
+    pub fn record(&self, key: impl Into<Text>, value: Value) -> Result<(), ToolError> {
+        let key = key.into();
+        if self.conversation().value(&key).as_ref() != Some(&value) {
+            let body = Body::State { key: key.clone(), value: value.clone() };
+            self.emit(body).map_err(|error| unrecorded(&error))?;
+            self.conversation().set(&key, value);
+        }
+        Ok(())
+    }
+
+    /// Changes one of the values that all agents of the session share, by what all of them are now.
+    /// Their keys begin with [`SHARED`](crate::SHARED). No two changes are made at a time.
+    ///
+    /// # Errors
+    /// Those of `change`, and when the log cannot be written; then nothing has changed.
+    pub fn change_shared<T>(
+        &self,
+        change: impl FnOnce(&BTreeMap<String, Value>) -> Result<(String, Value, T), ToolError>,
+    ) -> Result<T, ToolError> {
+        let main = AgentPath::default();
+        // The turns of other agents are not those of the main one, whose log keeps the value.
+        let turn = if self.agent().is_main() { self.turn } else { TurnId::default() };
+        self.session().shared.change(change, |key, value| {
+            let body = Body::State { key: Text::from(key.to_owned()), value: value.clone() };
+            self.session().events.emit(&main, turn, body).map_err(|error| unrecorded(&error))
+        })
     }
 
     /// Stores the folder in which the next shell command starts.

@@ -6,8 +6,9 @@
 use std::{
     any::{Any, TypeId},
     collections::{BTreeMap, HashMap},
+    fmt::Write as _,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -15,7 +16,8 @@ use std::{
 use haft_host::{Outs, Queues};
 use haft_policy::{Grants, Mode, Policy};
 use haft_text::secrets::Secrets;
-use haft_types::{CallId, HostPath, Receipt};
+use haft_types::{CallId, HostPath, Receipt, TodoItem, ToolError};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Blobs, Broker, Events, MemoryPreImages, PreImages, Services};
@@ -84,6 +86,8 @@ pub struct Session {
     pub secrets: Arc<Secrets>,
     /// Shells, jobs, servers and services, by type.
     pub map: TypeMap,
+    /// The values that all agents share, such as the list of tasks.
+    pub shared: Values,
     calls: AtomicU64,
 }
 
@@ -108,6 +112,7 @@ impl Session {
             judge: RwLock::new(Arc::new(judge)),
             secrets: Arc::default(),
             map: TypeMap::default(),
+            shared: Values::default(),
             calls: AtomicU64::new(0),
         }
     }
@@ -166,12 +171,115 @@ impl Session {
     }
 }
 
+/// What the keys of values begin with that all agents of a session share.
+pub const SHARED: &str = "shared ";
+
+/// Values that the log of a session keeps, by key.
+#[derive(Default)]
+pub struct Values(Mutex<BTreeMap<String, Value>>);
+
+impl Values {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value last stored under `key`.
+    pub fn get(&self, key: &str) -> Option<Value> {
+        self.locked().get(key).cloned()
+    }
+
+    /// The values whose keys begin so, by key.
+    pub fn beginning(&self, prefix: &str) -> Vec<(String, Value)> {
+        let values = self.locked();
+        let found = values.range(prefix.to_owned()..);
+        let found = found.take_while(|(key, _)| key.starts_with(prefix));
+        found.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// Takes these values in place of all that were there.
+    pub fn restore(&self, values: BTreeMap<String, Value>) {
+        *self.locked() = values;
+    }
+
+    /// Stores a value; null removes it.
+    pub(crate) fn set(&self, key: &str, value: Value) {
+        put(&mut self.locked(), key, value);
+    }
+
+    /// Changes one value by what all of them are now, while nobody else changes any. `keep` gets
+    /// the value before it counts; where it fails, nothing has changed.
+    pub(crate) fn change<T>(
+        &self,
+        change: impl FnOnce(&BTreeMap<String, Value>) -> Result<(String, Value, T), ToolError>,
+        keep: impl FnOnce(&str, &Value) -> Result<(), ToolError>,
+    ) -> Result<T, ToolError> {
+        let mut values = self.locked();
+        let (key, value, done) = change(&values)?;
+        keep(&key, &value)?;
+        put(&mut values, &key, value);
+        Ok(done)
+    }
+
+    /// The notes that the values carry, by key.
+    pub fn notes(&self) -> Vec<StateNote> {
+        let values = self.locked();
+        values.values().filter_map(StateNote::of).collect()
+    }
+}
+
+fn put(values: &mut BTreeMap<String, Value>, key: &str, value: Value) {
+    if value.is_null() {
+        values.remove(key);
+    } else {
+        values.insert(key.to_owned(), value);
+    }
+}
+
+/// What a value of the log says to model and person: a field `note` of it.
+///
+/// The model is given the words again once older messages have left its view, whatever a summary
+/// says of them. Notes with one heading stand below it together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StateNote {
+    /// What the words stand below.
+    pub heading: String,
+    /// The words, which are lines.
+    pub words: String,
+    /// What of it is to be done, for people.
+    pub items: Vec<TodoItem>,
+}
+
+impl StateNote {
+    /// The field of a value that has its note.
+    pub const FIELD: &str = "note";
+
+    /// That of a value; none where it has none.
+    pub fn of(value: &Value) -> Option<Self> {
+        Self::deserialize(value.get(Self::FIELD)?).ok()
+    }
+
+    /// Notes as the model gets them; empty where there are none.
+    pub fn text(notes: &[Self]) -> String {
+        let (mut out, mut heading) = (String::new(), "");
+        for note in notes.iter().filter(|note| !note.words.is_empty()) {
+            if note.heading != heading {
+                heading = &note.heading;
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\n# {heading}\n");
+            }
+            let _ = writeln!(out, "{}", note.words);
+        }
+        out
+    }
+}
+
 /// State of one conversation: what this agent has seen and the working folder of its shell.
 #[derive(Default)]
 pub struct Conversation {
     /// Caches by type.
     pub map: TypeMap,
-    values: Mutex<BTreeMap<String, Value>>,
+    values: Values,
     shell_cwd: Mutex<Option<HostPath>>,
     /// 0 where nobody keeps results, else one more than the revision of what the model sees.
     standing: AtomicU64,
@@ -180,10 +288,17 @@ pub struct Conversation {
 impl Conversation {
     /// A conversation with the values that a resumed log holds.
     pub fn resumed(values: BTreeMap<String, Value>) -> Self {
+        let resumed = Self::default();
+        resumed.restore(values);
+        resumed
+    }
+
+    /// Goes on with the values that a log holds at another place, and with no others.
+    pub fn restore(&self, values: BTreeMap<String, Value>) {
         let cwd =
             values.get(SHELL_CWD).and_then(|value| serde_json::from_value(value.clone()).ok());
-        let (values, shell_cwd) = (Mutex::new(values), Mutex::new(cwd));
-        Self { values, shell_cwd, ..Self::default() }
+        *self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd;
+        self.values.restore(values);
     }
 
     /// Declares that the results of calls are in the model's view, at this revision. Another
@@ -200,15 +315,17 @@ impl Conversation {
 
     /// The value last stored under `key`.
     pub fn value(&self, key: &str) -> Option<Value> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+        self.values.get(key)
     }
 
     /// The values whose keys begin so, by key.
     pub fn values(&self, prefix: &str) -> Vec<(String, Value)> {
-        let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = values.range(prefix.to_owned()..);
-        let found = found.take_while(|(key, _)| key.starts_with(prefix));
-        found.map(|(key, value)| (key.clone(), value.clone())).collect()
+        self.values.beginning(prefix)
+    }
+
+    /// The notes that the values carry, by key.
+    pub fn notes(&self) -> Vec<StateNote> {
+        self.values.notes()
     }
 
     /// The folder in which the shell was left; none for the workspace root.
@@ -221,12 +338,7 @@ impl Conversation {
             let cwd = serde_json::from_value(value.clone()).ok();
             *self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd;
         }
-        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
-        if value.is_null() {
-            values.remove(key);
-        } else {
-            values.insert(key.to_owned(), value);
-        }
+        self.values.set(key, value);
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) fn all() -> Vec<Sample> {
         notebook_edit(sample("notebook_edit")),
         job(sample("job")),
         snip(sample("snip")),
+        todo(sample("todo")),
     ];
     samples.extend(searches(sample));
     samples
@@ -183,6 +184,20 @@ fn snip(sample: Sample) -> Sample {
             (of("out://c1", " "), vec!["why", "empty"]),
         ],
         denied: Some(("Snip", of("out://c1", "it led nowhere"))),
+        ..sample
+    }
+}
+
+fn todo(sample: Sample) -> Sample {
+    let of = |first: &str, second: &str| json!({"items": [{"text": "Read it", "status": first}, {"text": "Mend it", "status": second}]});
+    Sample {
+        good: vec![of("completed", "in_progress"), json!({}), json!({"items": []})],
+        bad: vec![
+            (of("in_progress", "in_progress"), vec!["two items are in_progress", "Mend it"]),
+            (of("pending", "cancelled"), vec!["cancelled", "status"]),
+            (json!({"items": [{"text": " "}]}), vec!["items[0].text", "empty"]),
+        ],
+        denied: Some(("TodoWrite", of("pending", "pending"))),
         ..sample
     }
 }

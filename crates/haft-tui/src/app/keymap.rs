@@ -34,6 +34,8 @@ pub enum Does {
     LineEnd,
     /// Puts aside what is typed, or brings it back.
     Stash,
+    /// Folds the list of things to do away, or shows it; without one it exchanges two letters.
+    FoldTodo,
     /// Begins this command, whose values are listed, where nothing is typed.
     Begin(&'static str),
     /// Takes what is offered of the last message.
@@ -90,6 +92,7 @@ pub const KEYS: &[Binding] = &[
         Does::Stash,
         "put aside what is typed, or bring it back; while searching, the next newer match",
     ),
+    bind("ctrl+t", Does::FoldTodo, "fold the list of things to do away, or show it"),
     bind("alt+p", Does::Begin("model"), "pick a model, at an empty prompt"),
     bind("alt+t", Does::Begin("effort"), "pick how much the model thinks, at an empty prompt"),
     bind(
@@ -129,7 +132,6 @@ pub const KEYS: &[Binding] = &[
     edit("ctrl+k", || Edit::KillToLineEnd, "kill to the end of the line"),
     edit("ctrl+y", || Edit::Yank, "insert what was killed"),
     edit("alt+y", || Edit::YankPop, "then: what was killed before it"),
-    edit("ctrl+t", || Edit::Transpose, ""),
     edit("ctrl+_", || Edit::Undo, "take the last change of the text back"),
     edit("alt+_", || Edit::Redo, "make it again"),
 ];

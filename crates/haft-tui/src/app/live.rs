@@ -200,7 +200,7 @@ impl App {
 
     /// What the main agent is to do: first what it is at, then what comes next.
     fn todo_rows(&self, thrift: Thrift, width: u16, rows: &mut Vec<Row>) {
-        if self.todo.is_empty() || self.question().is_some() {
+        if self.todo.is_empty() || self.is_todo_folded || self.question().is_some() {
             return;
         }
         let of = |state| self.todo.iter().filter(move |item| item.state == state);

@@ -188,6 +188,8 @@ pub struct App {
     aside: String,
     /// What the main agent is to do.
     todo: Vec<TodoItem>,
+    /// Whether that is folded away.
+    is_todo_folded: bool,
     /// What is offered of the last message; empty for nothing.
     offer: String,
     /// Whether what goes on is shown as far as there is room.
@@ -224,6 +226,7 @@ impl App {
             running: Vec::new(),
             aside: String::new(),
             todo: Vec::new(),
+            is_todo_folded: false,
             offer: String::new(),
             is_opened: false,
             is_cut: false,
@@ -262,6 +265,24 @@ impl App {
     /// Sets what of the last message can be made to hold, in a line; empty for nothing.
     pub fn set_offer(&mut self, offer: String) {
         self.offer = offer;
+    }
+
+    /// Sets what the main agent is to do, as its lists have it now.
+    pub fn set_todo(&mut self, items: Vec<TodoItem>) {
+        self.todo = items;
+    }
+
+    /// Sets what the main agent was to do when the session went on: nothing where all is done.
+    pub fn set_open_todo(&mut self, items: Vec<TodoItem>) {
+        self.todo = items;
+        self.forget_done();
+    }
+
+    /// Forgets a list of which all is done.
+    fn forget_done(&mut self) {
+        if self.todo.iter().all(|item| item.state == TodoState::Completed) {
+            self.todo.clear();
+        }
     }
 
     /// Sets the newest lines of what runs.
@@ -349,10 +370,7 @@ impl App {
             Body::User { .. } if is_main => self.is_busy = true,
             Body::TurnEnded { .. } if is_main => {
                 self.is_busy = !self.queue.is_empty();
-                let is_open = |item: &TodoItem| item.state != TodoState::Completed;
-                if !self.todo.iter().any(is_open) {
-                    self.todo.clear();
-                }
+                self.forget_done();
             }
             Body::Queue { waiting } if is_main => self.queue.clone_from(waiting),
             Body::Mode { mode, edits, .. } => (self.mode, self.edits) = (*mode, *edits),
@@ -601,6 +619,8 @@ impl App {
             }
             Does::Stash if self.editor.search().is_some() => self.edit(Edit::SearchNewer),
             Does::Stash => self.put_aside(),
+            Does::FoldTodo if self.todo.is_empty() => self.edit(Edit::Transpose),
+            Does::FoldTodo => self.is_todo_folded = !self.is_todo_folded,
             Does::Begin(command) if self.editor.is_empty() => {
                 self.edit(Edit::Set(format!("/{command} ")));
             }

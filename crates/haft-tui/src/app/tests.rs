@@ -413,10 +413,25 @@ fn what_is_to_be_done_stands_there_until_it_is() {
     let text = give(&mut app, &[Completed, Pending, InProgress, Pending]);
     let wanted = "  > thing 3\n    thing 2\n    thing 4\n    1 of 4 done\n";
     assert!(text.contains(wanted), "{text}");
+    // A key folds it away, and what comes meanwhile stays folded.
+    press(&mut app, "ctrl+t", 0);
+    let text = give(&mut app, &[Completed, Completed, InProgress, Pending]);
+    assert!(!text.contains("thing") && !text.contains("done"), "{text}");
+    press(&mut app, "ctrl+t", 0);
     let text = give(&mut app, &[Completed; 4]);
     assert!(text.contains("    4 of 4 done\n"), "{text}");
     let ended = Body::TurnEnded { end: TurnEnd::Interrupted, usage: Usage::default() };
     app.event(&event(ended), 0);
+    assert!(!app.rows(60, 60, 0).iter().any(|row| row.text.contains("done")));
+    // Without a list it is the key of the editor that it was.
+    typed(&mut app, "ab", 0);
+    press(&mut app, "ctrl+t", 0);
+    assert_eq!(app.typed(), "ba");
+    // What a session goes on with is shown where some of it is open.
+    let item = |state| TodoItem { text: "thing".to_owned(), state };
+    app.set_open_todo(vec![item(Completed), item(Pending)]);
+    assert!(app.rows(60, 60, 0).iter().any(|row| row.text.contains("1 of 2 done")));
+    app.set_open_todo(vec![item(Completed)]);
     assert!(!app.rows(60, 60, 0).iter().any(|row| row.text.contains("done")));
 }
 

@@ -343,6 +343,7 @@ impl AgentBuilder {
         let env = Env {
             model: model.target.model.clone(),
             vision: model.target.vision,
+            no_todo: self.named().is_ok_and(|name| !facts(&name, &core.base.loaded.settings).todo),
             interactive: core.env.interactive && path.is_main(),
             ..core.env.clone()
         };
@@ -587,7 +588,7 @@ mod tests {
     /// Bytes of the system prompt with the default tools and no project context.
     const PROMPT_MOST: usize = 4_000;
     /// Bytes of the definitions of the default tools, on every wire.
-    const TOOLS_MOST: usize = 10_700;
+    const TOOLS_MOST: usize = 11_300;
 
     #[test]
     fn prompt_and_definitions_stay_within_their_bounds() {

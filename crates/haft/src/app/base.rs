@@ -209,8 +209,9 @@ impl Base {
             };
             Failure::Usage(format!("{from}: {error}"))
         })?;
-        let vision = model::takes_images(&reference, &self.loaded.settings);
-        Ok(Env { model: reference.name().to_owned(), vision, shell, interactive })
+        let facts = model::facts(&reference, &self.loaded.settings);
+        let (model, vision, no_todo) = (reference.name().to_owned(), facts.vision, !facts.todo);
+        Ok(Env { model, vision, shell, interactive, no_todo })
     }
 }
 

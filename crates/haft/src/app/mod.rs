@@ -25,6 +25,7 @@ pub(crate) mod rewind;
 pub(crate) mod rules;
 pub(crate) mod session;
 pub(crate) mod slash;
+pub(crate) mod todo_choice;
 pub(crate) mod tool_loading;
 pub(crate) mod toolset;
 pub(crate) mod window;

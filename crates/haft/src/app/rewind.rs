@@ -54,6 +54,7 @@ fn events(core: &Core) -> Result<Vec<Event>, String> {
 /// Goes on from an event, with what held there.
 fn go_to(core: &Core, event: EventId, events: &[Event]) -> Result<(), String> {
     core.bus.rewind(event, events).map_err(|error| error.to_string())?;
+    core.restore(events, event);
     constraints::follow(core, events, event)
 }
 

@@ -19,15 +19,15 @@ use haft_session::{Fold, Log, SessionId, Store};
 use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
-    Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SaveRule, Services, Session,
-    Settings as Stages, standard,
+    Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SHARED, SaveRule, Services,
+    Session, Settings as Stages, StateNote, standard,
 };
 use haft_tools::Shells;
 use haft_types::{
-    AgentPath, Body, CallId, Env, Event, Level, Outcome, Part, QuestionId, ToolSpec, ToolUse,
-    TurnId,
+    AgentPath, Body, CallId, Env, Event, EventId, Level, Outcome, Part, QuestionId, TodoItem,
+    ToolSpec, ToolUse, TurnId,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     agent,
@@ -191,12 +191,14 @@ impl SessionBuilder<'_> {
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
         session.services = services;
         past.reserve_ids(&session);
+        let (own, shared) = apart(past.values.clone());
+        session.shared.restore(shared);
         let session = Arc::new(session);
         let hooks = Hooks::of(&base, &bus, session.clone(), log_path);
         let registry = base.registry(common, &env, &extensions.tools).await?;
         let dispatcher = Arc::new(Dispatcher {
             session,
-            conversation: Arc::new(Conversation::resumed(past.values.clone())),
+            conversation: Arc::new(Conversation::resumed(own)),
             tools: Arc::new(registry.assemble(&env)),
             pipeline: Arc::new(standard(&stages(&base, hooks.as_ref()))),
             place: base.place.clone(),
@@ -233,6 +235,11 @@ impl SessionBuilder<'_> {
         core.fold = followed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(core)
     }
+}
+
+/// The values of the main agent's log: those of its conversation, and those that all agents share.
+fn apart(values: BTreeMap<String, Value>) -> (BTreeMap<String, Value>, BTreeMap<String, Value>) {
+    values.into_iter().partition(|(key, _)| !key.starts_with(SHARED))
 }
 
 /// The model of the first request.
@@ -278,6 +285,26 @@ impl Core {
     /// The background jobs of the session.
     pub fn jobs(&self) -> Arc<Jobs> {
         self.dispatcher.session.map.get()
+    }
+
+    /// Goes on with what the log holds at this place of it, and shows the lists that became others.
+    pub fn restore(&self, events: &[Event], leaf: EventId) {
+        let main = AgentPath::default();
+        let before = self.listed();
+        let (own, shared) = apart(haft_session::states(events, leaf, &main));
+        self.dispatcher.conversation.restore(own);
+        self.dispatcher.session.shared.restore(shared);
+        if self.listed() != before {
+            let (key, value) = ("lists".into(), json!({StateNote::FIELD: StateNote::default()}));
+            self.bus.broadcast(&main, NO_TURN, Body::State { key, value });
+        }
+    }
+
+    /// What is to be done, as the session's lists have it.
+    pub fn listed(&self) -> Vec<TodoItem> {
+        let Dispatcher { conversation, session, .. } = &*self.dispatcher;
+        let notes: Vec<StateNote> = [conversation.notes(), session.shared.notes()].concat();
+        notes.into_iter().flat_map(|note| note.items).collect()
     }
 
     /// The final answer of the last turn, where it has to fit a schema and does.

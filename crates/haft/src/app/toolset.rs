@@ -16,6 +16,7 @@ use super::{
     base::Base,
     executables,
     rules::{at, idle, report_problems},
+    todo_choice::TodoChoice,
     tool_loading::LoadFacts,
 };
 use crate::{
@@ -58,7 +59,9 @@ impl Base {
         let lists = &self.loaded.settings.tools;
         self.check_names(common, || registry.assemble(env))?;
         let named_too = common.tools.iter().flatten();
-        let on: Vec<String> = lists.on.iter().chain(named_too).cloned().collect();
+        let mut on: Vec<String> = lists.on.iter().chain(named_too).cloned().collect();
+        let choice = self.todo_choice(common)?;
+        on.extend(choice.on());
         let root = PathBuf::from(self.place.cwd.as_str().unwrap_or_default());
         let (every, no_conversation) = (self.every_tool, self.no_conversation);
         let (policy, off, only) = (self.policy.clone(), lists.off.clone(), common.tools.clone());
@@ -73,6 +76,9 @@ impl Base {
             if no_conversation && OF_CONVERSATIONS.contains(&&*spec.name) {
                 return None;
             }
+            if !choice.may_have(&spec.name) {
+                return None;
+            }
             let there = LoadFacts { every, on: &on, root: &root }.has(&spec);
             let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));
             (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)
@@ -81,6 +87,27 @@ impl Base {
             self.problems.warn(format!("{path}: {why}"));
         }
         Ok(registry)
+    }
+
+    /// Which list of things to do the run has.
+    ///
+    /// # Errors
+    /// When both kinds are named on the command line; where settings name both, that is told.
+    fn todo_choice(&self, common: &Common) -> Result<TodoChoice, Failure> {
+        let lists = &self.loaded.settings.tools;
+        // A person who calls one tool has no model that could have two lists.
+        let is_all = self.every_tool && !self.no_conversation;
+        let choice = |names: &[String]| {
+            let named = names.iter().map(|name| own_name(name));
+            TodoChoice::new(lists.todo, named, is_all)
+        };
+        match common.tools.as_deref() {
+            Some(only) => choice(only).map_err(|why| Failure::Usage(format!("--tools: {why}"))),
+            None => choice(&lists.on).or_else(|why| {
+                self.problems.warn(format!("tools.on: {why}"));
+                choice(&[]).map_err(Failure::Usage)
+            }),
+        }
     }
 
     /// Refuses names that no tool has on the command line; tells of those in the settings.

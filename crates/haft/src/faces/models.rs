@@ -30,6 +30,8 @@ struct Row {
     context: Option<u64>,
     output: Option<u64>,
     vision: bool,
+    /// Whether it is given a list of things to do.
+    todo: bool,
     tier: Option<Tier>,
     efforts: Vec<&'static str>,
     /// Dollars for a million tokens.
@@ -85,13 +87,14 @@ fn keys(settings: &haft_config::Settings, environment: &Environment) -> BTreeSet
 }
 
 fn row(name: &str, usable: bool, facts: ModelFacts) -> Row {
-    let ModelFacts { context, output, prices, tier, efforts, vision } = facts;
+    let ModelFacts { context, output, prices, tier, efforts, vision, todo } = facts;
     Row {
         model: name.to_owned(),
         usable,
         context,
         output,
         vision,
+        todo,
         tier,
         efforts: efforts.into_iter().map(haft_types::Effort::name).collect(),
         price: prices.map(|prices| prices.usual),

@@ -23,7 +23,7 @@ const NOTES: usize = 10;
 /// Fields that hold paths.
 const PATHS: &[&str] = &["path", "cwd", "move_to"];
 /// Fields that hold names which may be a number alone.
-const NUMBERED: &[&str] = &["job"];
+const NUMBERED: &[&str] = &["id", "job"];
 
 /// Parses arguments that were not JSON when they streamed in.
 ///
@@ -137,7 +137,7 @@ fn mend(value: Value, schema: &Value, at: &str, told: &mut RepairNotes, depth: u
             None => Value::String(text),
         },
         ("integer", Value::Number(number)) => whole(number),
-        ("string", Value::Number(number)) if NUMBERED.contains(&at) && number.is_u64() => {
+        ("string", Value::Number(number)) if is_numbered(at) && number.is_u64() => {
             Value::String(number.to_string())
         }
         ("boolean", Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
@@ -147,6 +147,12 @@ fn mend(value: Value, schema: &Value, at: &str, told: &mut RepairNotes, depth: u
         },
         (_, value) => value,
     }
+}
+
+/// Whether the field at this place holds names that may be a number alone; in a list of them, too.
+fn is_numbered(at: &str) -> bool {
+    let mut names = at.rsplit('.').skip_while(|name| name.bytes().all(|b| b.is_ascii_digit()));
+    names.next().is_some_and(|name| NUMBERED.contains(&name))
 }
 
 fn kind(schema: &Value) -> &str {

@@ -26,7 +26,13 @@ const NAMES: &[(&str, &[&str])] = &[
     ("head_limit", &["limit"]),
     ("unsandboxed", &["dangerouslyDisableSandbox"]),
     ("job", &["job_id", "task_id", "bash_id", "shell_id"]),
+    ("items", &["todos"]),
+    ("text", &["content"]),
+    ("status", &["state"]),
 ];
+
+/// Fields of other products that say nothing more beside one of ours: ours, and theirs.
+const SAID: &[(&str, &str)] = &[("status", "activeForm")];
 
 /// What other products' names for a tool say by themselves: field and value.
 const IMPLIED: &[(&str, &str, &str)] = &[
@@ -72,6 +78,11 @@ pub(super) fn take(
     at: &str,
     told: &mut RepairNotes,
 ) {
+    for (field, theirs) in SAID {
+        if ours.contains_key(*field) && !ours.contains_key(*theirs) {
+            map.shift_remove(*theirs);
+        }
+    }
     gather_edits(map, ours, at, told);
     if !open {
         gather_file(map, ours);

@@ -97,6 +97,11 @@ fn fields(tool: &str) -> &'static [(&'static str, &'static str)] {
         "notebook_edit" => &[("path", "notebook_path")],
         "bash" | "powershell" => &[("timeout_ms", "timeout")],
         "job" => &[("job", "task_id")],
+        "todo" => &[("items", "todos")],
+        "task_get" => &[("task", "taskId")],
+        "task_update" => {
+            &[("task", "taskId"), ("add_blocks", "addBlocks"), ("add_blocked_by", "addBlockedBy")]
+        }
         _ => &[],
     }
 }
@@ -109,6 +114,15 @@ fn to_theirs(tool: &str, mut input: Map<String, Value>, place: &Place) -> Map<St
     }
     for (ours, theirs) in fields(tool) {
         rename(&mut input, ours, theirs);
+    }
+    if tool == "todo" {
+        let items = input.get_mut("todos").and_then(Value::as_array_mut);
+        items.into_iter().flatten().filter_map(Value::as_object_mut).for_each(|item| {
+            rename(item, "text", "content");
+            // It is required there: what is done, in other words.
+            let content = item.get("content").cloned().unwrap_or_default();
+            item.entry("activeForm").or_insert(content);
+        });
     }
     if tool != "edit" {
         return input;

@@ -22,6 +22,8 @@ pub struct ModelFacts {
     pub efforts: Vec<Effort>,
     /// Whether it takes images.
     pub vision: bool,
+    /// Whether a list of things to do helps it.
+    pub todo: bool,
 }
 
 /// What is known of a model.
@@ -37,6 +39,7 @@ pub fn facts(reference: &ModelRef, settings: &Settings) -> ModelFacts {
         tier: own.and_then(|own| own.tier).map(tier).or(known.map(|entry| entry.tier)),
         efforts: known.map(|entry| entry.efforts.clone()).unwrap_or_default(),
         vision: own.and_then(|own| own.vision).unwrap_or(vision),
+        todo: own.and_then(|own| own.todo).or(known.map(|entry| entry.todo)).unwrap_or(true),
     }
 }
 
@@ -82,5 +85,14 @@ mod tests {
         assert_eq!((own.context, own.output), (Some(9_000), Some(16_384)));
         assert!(own.prices.unwrap().usual.input < 1.1);
         assert_eq!(own.tier, Some(Tier::Small));
+        // The maker of one says that it does better without a list.
+        for (name, by_itself) in
+            [("anthropic/claude-opus-5-5", false), ("openai/gpt-4o", true), ("ollama/some", true)]
+        {
+            assert_eq!(of(&settings, name).todo, by_itself, "{name}");
+            let own = Model { todo: Some(!by_itself), ..Model::default() };
+            settings.models.insert(name.into(), own);
+            assert_eq!(of(&settings, name).todo, !by_itself, "{name}");
+        }
     }
 }

@@ -28,6 +28,7 @@ use haft_agent::{Command, Control};
 use haft_config::Theme as Palette;
 use haft_render::{Extent, Theme};
 use haft_session::SessionId;
+use haft_tool::StateNote;
 use haft_tui::{
     app::{App, Effect, Facts},
     input::{Answer, Input, KeyKind, Parser},
@@ -304,6 +305,7 @@ impl Interface {
             self.tell(&format!("- going on with session {short}"));
             let last = self.view.last_exchange(self.core.fold.final_messages());
             self.finished.push_str(&last);
+            self.app.set_open_todo(self.core.listed());
             for line in resumed.unsent.iter().rev() {
                 self.app.give_back(line);
             }
@@ -639,6 +641,9 @@ impl Interface {
         let is_main = event.agent.is_main();
         match &event.body {
             Body::Unsent { parts } => self.give_back(parts),
+            Body::State { value, .. } if is_main && StateNote::of(value).is_some() => {
+                self.app.set_todo(self.core.listed());
+            }
             Body::AnswerPart { part: Part::Text { text }, .. } if is_main => {
                 if std::mem::take(&mut self.is_whole) {
                     self.answer.clear();

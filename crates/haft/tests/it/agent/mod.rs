@@ -29,3 +29,4 @@ pub(crate) mod shared_state;
 pub(crate) mod snip;
 pub(crate) mod streams;
 pub(crate) mod switchboard;
+pub(crate) mod todo;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::world::{Input, World, finish};
 
-const NAMES: [&str; 10] =
-    ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit", "snip"];
+const NAMES: [&str; 11] =
+    ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit", "snip", "todo"];
 
 fn outcome(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
