@@ -11,8 +11,12 @@
 mod answer;
 mod build;
 mod command;
+#[cfg(unix)]
+mod context;
 mod edit;
 mod files;
+#[cfg(unix)]
+mod long_session;
 mod memory;
 mod output;
 mod overhead;
@@ -125,6 +129,12 @@ const FIGURES: &[Figure] = &[
         name: "terminal",
         about: "the terminal interface: frames, memory, a paste, its start, nothing to do",
         measure: Measure::Rows(terminal::measure),
+    },
+    #[cfg(unix)]
+    Figure {
+        name: "context",
+        about: "long sessions: a resume of 365 MB and of 1 GB, a turn at 2,000 turns, a compaction",
+        measure: Measure::Rows(context::measure),
     },
     Figure {
         name: "build",

@@ -30,6 +30,8 @@ pub(super) struct Exchange {
 struct State {
     /// The bodies of the answers to come, the next one last.
     answers: Vec<String>,
+    /// Whether requests are only noted.
+    is_silent: bool,
     exchanges: Vec<Exchange>,
 }
 
@@ -47,11 +49,24 @@ impl Server {
     /// # Errors
     ///
     /// When no port can be opened.
-    pub(super) fn start(mut answers: Vec<String>) -> Result<Self> {
+    pub(super) fn start(answers: Vec<String>) -> Result<Self> {
+        Self::begin(answers, false)
+    }
+
+    /// Starts a server that answers nothing: who asks it waits until it is stopped.
+    ///
+    /// # Errors
+    ///
+    /// When no port can be opened.
+    pub(super) fn silent() -> Result<Self> {
+        Self::begin(Vec::new(), true)
+    }
+
+    fn begin(mut answers: Vec<String>, is_silent: bool) -> Result<Self> {
         answers.reverse();
         let listener = TcpListener::bind("127.0.0.1:0").context("no port can be opened")?;
         let address = listener.local_addr()?;
-        let state = Arc::new(Mutex::new(State { answers, exchanges: Vec::new() }));
+        let state = Arc::new(Mutex::new(State { answers, is_silent, exchanges: Vec::new() }));
         let stopped = Arc::new(AtomicBool::new(false));
         let (theirs, ends) = (state.clone(), stopped.clone());
         let thread = thread::spawn(move || {
@@ -98,6 +113,10 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
     let _ = stream.set_nodelay(true);
     while let Some(size) = request(&mut stream) {
         let arrived = Instant::now();
+        if lock(state).is_silent {
+            lock(state).exchanges.push(Exchange { arrived, answered: arrived, size });
+            continue;
+        }
         let answer = lock(state).answers.pop();
         let bytes = response(answer.as_deref());
         let answered = Instant::now();
@@ -166,5 +185,19 @@ mod tests {
         let exchanges = server.exchanges();
         assert_eq!(exchanges.iter().map(|one| one.size).collect::<Vec<_>>(), [5; 3]);
         assert!(exchanges.windows(2).all(|two| two[0].answered <= two[1].arrived));
+    }
+
+    #[test]
+    fn a_silent_one_notes_a_request_and_does_not_answer() {
+        let server = Server::silent().unwrap();
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        for count in 1..=2 {
+            stream.write_all(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello").unwrap();
+            while server.exchanges().len() < count {
+                thread::yield_now();
+            }
+        }
+        stream.set_nonblocking(true).unwrap();
+        assert!(stream.read(&mut [0; 8]).is_err());
     }
 }
