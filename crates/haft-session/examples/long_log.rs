@@ -98,7 +98,7 @@ impl Writer {
         self.turn = turn;
         let parts = vec![Part::text(format!("Question {turn}: what does the build say of it?"))];
         let first = self.put(Body::User { from: From::Person, parts })?;
-        if wanted.every > 0 && turn > 1 && turn % wanted.every == 0 {
+        if turn.is_multiple_of(wanted.every) {
             let summary =
                 format!("Up to turn {turn}: ") + &"a step was done and checked. ".repeat(120);
             let (sizes, by, others) = (None, None, Vec::new());
