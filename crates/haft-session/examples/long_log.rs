@@ -31,7 +31,7 @@ const PIECES: usize = 8;
 const AT: u64 = 1_790_000_000_000;
 
 /// What is written.
-struct Wanted {
+struct LogOptions {
     format: Format,
     result: usize,
     every: u64,
@@ -39,7 +39,7 @@ struct Wanted {
     bytes: u64,
 }
 
-impl Wanted {
+impl LogOptions {
     fn parse(words: &[String]) -> Result<Self, Box<dyn Error>> {
         let mut wanted = Self { format: Format::Two, result: 400, every: 200, turns: 0, bytes: 0 };
         for word in words {
@@ -93,7 +93,7 @@ impl Writer {
         Ok(())
     }
 
-    fn turn(&mut self, wanted: &Wanted) -> Result<(), Box<dyn Error>> {
+    fn turn(&mut self, wanted: &LogOptions) -> Result<(), Box<dyn Error>> {
         let turn = self.turn + 1;
         self.turn = turn;
         let parts = vec![Part::text(format!("Question {turn}: what does the build say of it?"))];
@@ -169,7 +169,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [home, cwd, rest @ ..] = words.as_slice() else {
         return Err("give HOME, CWD and what is wanted".into());
     };
-    let wanted = Wanted::parse(rest)?;
+    let wanted = LogOptions::parse(rest)?;
     let log = Store::open(Path::new(home)).create();
     let mut writer = Writer { log, format: wanted.format, turn: 0 };
     writer.begin(Path::new(cwd))?;

@@ -83,7 +83,7 @@ fn write(
 
 /// What a process had taken when its first request was there.
 #[derive(Clone, Copy)]
-struct Taken {
+struct ResumeCost {
     elapsed: f64,
     processor: f64,
     memory: f64,
@@ -111,11 +111,12 @@ fn resumes(
     }
     let runs = |values: Vec<f64>| Runs::new(values).context("no run was measured");
     // It takes minutes, so what is known is said.
-    for Taken { elapsed, processor, memory } in &ours {
+    for ResumeCost { elapsed, processor, memory } in &ours {
         println!("  {name}: {elapsed:.0} ms, {processor:.0} ms of a processor, {memory:.0} MiB");
     }
-    let of = |all: &[Taken], part: fn(&Taken) -> f64| runs(all.iter().map(part).collect());
-    let row = |name, unit, part: fn(&Taken) -> f64, peer| -> Result<Row> {
+    let of =
+        |all: &[ResumeCost], part: fn(&ResumeCost) -> f64| runs(all.iter().map(part).collect());
+    let row = |name, unit, part: fn(&ResumeCost) -> f64, peer| -> Result<Row> {
         Ok(Row { name, unit, value: of(&ours, part)?, peer: Ok(peer) })
     };
     let new = "a new session".to_owned();
@@ -142,7 +143,7 @@ fn resumes(
 }
 
 /// Starts `haft -p`, waits for its first request, looks at it and ends it.
-fn first_request(bench: &Bench, scratch: &Scratch, session: Option<&str>) -> Result<Taken> {
+fn first_request(bench: &Bench, scratch: &Scratch, session: Option<&str>) -> Result<ResumeCost> {
     let server = Server::silent()?;
     let mut command = haft(bench, scratch, Wire::Anthropic, &server, session, WIDE)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -153,7 +154,7 @@ fn first_request(bench: &Bench, scratch: &Scratch, session: Option<&str>) -> Res
             let processor = ProcessorTime::of(child.id()).since(&ProcessorTime::default());
             let elapsed = milliseconds(first.arrived.duration_since(before));
             let memory = mark(child.id()).context("/proc tells no memory of haft -p");
-            break memory.map(|memory| Taken { elapsed, processor, memory });
+            break memory.map(|memory| ResumeCost { elapsed, processor, memory });
         }
         if let Some(status) = child.try_wait().context("haft -p cannot be waited for")? {
             break Err(anyhow::anyhow!("haft -p ended with {status} and sent no request"));
