@@ -48,6 +48,8 @@ pub struct Settings {
     pub read: Read,
     /// The edit tool.
     pub edit: Edit,
+    /// Questions of the model.
+    pub ask_user: AskUser,
     /// The shell.
     pub shell: Shell,
     /// What holds the programs that tools start.
@@ -402,6 +404,16 @@ pub struct Edit {
     /// such as blanks at line ends or another indentation, then counts where it can mean one place
     /// alone.
     pub strict: bool,
+}
+
+/// Questions of the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AskUser {
+    /// Milliseconds that a question of the model waits for an answer, after which the model is told
+    /// that nobody answered. Without it a question waits for as long as it takes.
+    #[schemars(range(min = 1_000))]
+    pub timeout_ms: Option<u64>,
 }
 
 /// The shell.

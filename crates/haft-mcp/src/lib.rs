@@ -12,6 +12,7 @@
 //! these: revision 2026-07-28 has no elicitation by request, and nobody could be asked.
 
 mod ask;
+mod forms;
 mod lines;
 mod open;
 mod outbox;

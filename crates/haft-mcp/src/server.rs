@@ -187,10 +187,11 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools =
-            self.dispatcher.tools.specs().iter().map(|spec| translate::tool(spec, self.structured));
+        let has_person = ask::can_answer(&context.peer);
+        let specs = self.dispatcher.tools.specs().iter().filter(|spec| has_person || !spec.asks);
+        let tools = specs.map(|spec| translate::tool(spec, self.structured));
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 

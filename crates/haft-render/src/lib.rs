@@ -14,6 +14,7 @@
 mod changes;
 mod clean;
 mod events;
+mod form;
 #[cfg(feature = "highlight")]
 mod highlight;
 #[cfg(not(feature = "highlight"))]
@@ -35,6 +36,7 @@ use haft_types::Detail;
 pub use self::{
     clean::{Sanitiser, clean, colours_only, exact, is_hidden, is_unseen, json},
     events::{call_text, outcome_text},
+    form::{Field, FieldKind, FieldOption, Form},
     line::Theme,
     link::link,
     listing::todo_count,

@@ -174,7 +174,8 @@ impl World {
         let session = Arc::new(Session::new("world", recorder.clone(), blobs, outs, judge));
         // Set once, right here.
         drop(recorder.broker.set(session.questions.clone()));
-        let env = Env { vision: true, shell: host.shell().is_some(), ..Env::default() };
+        let shell = host.shell().is_some();
+        let env = Env { vision: true, shell, interactive: true, ..Env::default() };
         let place = Place {
             host: host.name().to_owned().into(),
             cwd: root.clone(),

@@ -17,6 +17,7 @@ pub mod validate;
 pub use crate::{
     call::{
         Call, Next, Pipeline, Stage,
+        ask::{AskedForm, nobody_is_here},
         cx::Cx,
         dispatch::{Dispatcher, Judgement},
         guarded_host::{COMMAND_VARIABLE, POWERSHELL, REPORTING_SCRIPT, command_text},

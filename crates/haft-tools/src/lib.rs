@@ -1,8 +1,9 @@
 //! The built-in tools, one per module.
 //!
 //! **Invariant:** a tool touches files, programs and searches only through `cx.host`, so the same
-//! tool works on any host. It neither asks nor judges nor renders, and knows no model.
+//! tool works on any host. It never asks whether it may, nor judges nor renders, and knows no model.
 
+mod ask_user;
 mod checklist;
 mod edit;
 mod executable;
@@ -28,6 +29,7 @@ use haft_tool::AnyTool;
 #[cfg(feature = "pdf")]
 pub use crate::read::readers::pdf::{PdfReader, read_pdf};
 pub use crate::{
+    ask_user::AskUser,
     edit::Edit,
     executable::{BrokenTool, Executables},
     find::Find,
@@ -66,6 +68,8 @@ pub struct Options {
     /// that the conversation has read as they are; without it, near misses that can mean one place
     /// alone are tolerated, and so is exact text in other files, and told. False by default.
     pub edit_strict: bool,
+    /// Milliseconds that `ask_user` waits for an answer; none, for as long as it takes, by default.
+    pub ask_ms: Option<u64>,
     /// Where `read` has PDF documents read; on a thread of this process by default.
     #[cfg(feature = "pdf")]
     pub pdf: PdfReader,
@@ -81,6 +85,7 @@ impl Default for Options {
             command_keep: Vec::new(),
             powershell: None,
             edit_strict: false,
+            ask_ms: None,
             #[cfg(feature = "pdf")]
             pdf: PdfReader::default(),
         }
@@ -103,6 +108,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Find::default()),
         Arc::new(Ls::default()),
         Arc::new(Job),
+        Arc::new(AskUser::new(options)),
         Arc::new(NotebookEdit),
         Arc::new(Snip::default()),
         Arc::new(Todo::default()),

@@ -160,6 +160,9 @@ pub struct ToolSpec {
     /// True where an answer may hold an image.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub images: bool,
+    /// True where it asks a person: models are not told of it where nobody can answer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
     /// See [`OnInterrupt`].
     pub on_interrupt: OnInterrupt,
     /// See [`Origin`].

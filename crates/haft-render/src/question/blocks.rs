@@ -47,7 +47,7 @@ impl<'a> Block<'a> {
         Self { whole: lines.len(), content: Content::Command(lines), missing: 0 }
     }
 
-    fn of_lines(lines: Vec<String>) -> Self {
+    pub(super) fn of_lines(lines: Vec<String>) -> Self {
         Self { whole: lines.len(), content: Content::Lines(lines), missing: 0 }
     }
 
@@ -153,7 +153,7 @@ fn fold(left_out: u64, page: &mut Page) {
     page.line(|line| line.with(Style::Dim, &format!("\u{2026} {}", not_shown(left_out))));
 }
 
-fn behind_bar(text: &str, page: &mut Page) {
+pub(super) fn behind_bar(text: &str, page: &mut Page) {
     page.line(|line| line.with(Style::Dim, BAR).tabs_from_here().with(Style::Plain, text));
 }
 

@@ -6,6 +6,7 @@
 //! the call begins a line: it stands behind a bar or the line numbers of a diff.
 
 mod blocks;
+mod fields;
 
 use haft_types::{Choice, Question};
 
@@ -13,6 +14,7 @@ use self::blocks::Block;
 use crate::{
     Room, Terminal,
     clean::exact,
+    form::Form,
     line::{GOES_ON, Page, Style},
     terminal::hanging,
     units::count,
@@ -69,6 +71,9 @@ impl Terminal {
         let preview = question.preview.as_ref();
         let blocks = preview.map(|preview| Block::all(self, preview)).unwrap_or_default();
         left_out += self.blocks(&blocks, extent, &mut page);
+        if let Some(form) = question.form.as_ref().and_then(Form::new) {
+            left_out += fields::show(&form, extent, &mut page);
+        }
         if left_out > 0 {
             let many = not_shown(left_out);
             let number = question.id.0.trim_start_matches('q');

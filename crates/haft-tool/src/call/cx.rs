@@ -30,7 +30,8 @@ use crate::{
 
 /// The context of a call. Cheap to clone.
 ///
-/// It holds no settings: a tool gets those in its constructor. It offers no way to ask a person.
+/// It holds no settings: a tool gets those in its constructor. A tool never asks whether it may: that is
+/// decided before it runs.
 #[derive(Clone)]
 pub struct Cx {
     /// This call.

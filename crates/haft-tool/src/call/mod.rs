@@ -3,6 +3,7 @@
 //! **Invariant:** every call goes through every stage in one order. A stage sees a [`Call`]. It may
 //! refuse it, change it or its outcome, and passes it on. No stage knows a concrete tool.
 
+pub(crate) mod ask;
 pub(crate) mod cancelled;
 pub(crate) mod cx;
 pub(crate) mod direct_exec;

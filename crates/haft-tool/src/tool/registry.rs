@@ -10,10 +10,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use haft_types::{Env, Kind, Place, ToolError, ToolSpec, ToolUse};
+use haft_types::{Env, Kind, Place, Text, ToolError, ToolSpec, ToolUse};
 
 use super::repair;
-use crate::{AnyTool, Prepared, validate::Validator};
+use crate::{AnyTool, Prepared, call::ask::nobody_is_here, validate::Validator};
 
 /// Most names that the error for an unknown tool lists.
 const MOST_NAMES: usize = 50;
@@ -66,6 +66,7 @@ impl Registry {
             // Only another real name is in the way: an alias gives way to it.
             let free = |spec: &ToolSpec| set.specs.iter().all(|other| other.name != spec.name);
             match spec.filter(|spec| !spec.off) {
+                Some(spec) if spec.asks && !env.interactive => set.asking.push(spec),
                 Some(spec) if free(&spec) => set.add(spec, tool),
                 Some(spec) => set.hidden.push(spec),
                 None => {}
@@ -107,6 +108,8 @@ pub struct ToolSet {
     pub(crate) vision: bool,
     /// Tools whose names others have.
     hidden: Vec<ToolSpec>,
+    /// Tools that ask a person, where nobody can answer.
+    asking: Vec<ToolSpec>,
 }
 
 impl ToolSet {
@@ -136,6 +139,11 @@ impl ToolSet {
         })
     }
 
+    /// Tools that ask a person, which are not in the set because nobody can answer.
+    pub fn unattended(&self) -> &[ToolSpec] {
+        &self.asking
+    }
+
     /// The spec of a tool by name or alias: exactly, then without regard to case.
     pub fn spec(&self, name: &str) -> Option<&Arc<ToolSpec>> {
         self.index(name).map(|index| &self.specs[index])
@@ -156,8 +164,12 @@ impl ToolSet {
         })
     }
 
-    /// The error for an unknown tool name.
+    /// The error for a tool name that nothing here has.
     pub fn unknown(&self, name: &str) -> ToolError {
+        let folded = |other: &Text| other.eq_ignore_ascii_case(name);
+        if self.asking.iter().any(|spec| folded(&spec.name) || spec.aliases.iter().any(folded)) {
+            return nobody_is_here();
+        }
         let names: Vec<&str> = self.specs.iter().map(|spec| &*spec.name).collect();
         let name: String = name.chars().take(100).collect();
         let near = names

@@ -7,7 +7,8 @@ use haft_testkit::{
     world::World,
 };
 use haft_tool::{History, SnipReport, WithHistory};
-use haft_types::TurnId;
+use haft_types::{Reply, TurnId};
+use serde_json::json;
 
 use crate::samples;
 
@@ -21,8 +22,10 @@ impl History for OneCall {
     }
 }
 
-/// Gives the calls of a world a conversation that they are part of.
+/// Gives the calls of a world a conversation that they are part of, and a person who answers.
 fn with_history(world: World) -> World {
+    let reply = Reply { input: Some(json!({"q1": "A"})), ..Reply::pick("answer") };
+    world.answer([reply]);
     world.dispatcher.conversation.map.get::<WithHistory>().set(Arc::new(OneCall));
     world
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod ask_user;
 mod bad_input;
 mod bash;
 mod bash_output;

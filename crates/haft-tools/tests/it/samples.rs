@@ -18,6 +18,7 @@ pub(crate) fn all() -> Vec<Sample> {
         ..Sample::default()
     };
     let mut samples = vec![
+        ask_user(sample("ask_user")),
         read(sample("read")),
         bash(sample("bash")),
         edit(sample("edit")),
@@ -171,6 +172,22 @@ fn edit(sample: Sample) -> Sample {
             "Edit(hidden.txt)",
             json!({"path": "hidden.txt", "edits": one("SECRET", "x")}),
         )),
+        ..sample
+    }
+}
+
+fn ask_user(sample: Sample) -> Sample {
+    let of = |options: &[&str]| {
+        let options: Vec<Value> = options.iter().map(|label| json!({ "label": label })).collect();
+        json!({"questions": [{"question": "Which one?", "options": options}]})
+    };
+    Sample {
+        good: vec![of(&["A", "B"])],
+        bad: vec![
+            (json!({"questions": []}), vec!["questions", "empty"]),
+            (of(&["A"]), vec!["questions.0.options", "one option"]),
+        ],
+        denied: Some(("AskUserQuestion", of(&["A", "B"]))),
         ..sample
     }
 }

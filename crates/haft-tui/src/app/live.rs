@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use haft_render::{clean, exact, todo_count};
+use haft_render::{Form, clean, exact, todo_count};
 use haft_types::{Part, TodoState};
 
-use super::{App, BEAT, Dialog, Effect, Facts, LISTED, List, Look, RowBuilder, form};
+use super::{App, BEAT, Dialog, Effect, Facts, LISTED, List, Look, RowBuilder};
 use crate::{
     editor::{Edit, PieceKind, Token},
     pager::wrap::wrapped,
@@ -237,7 +237,7 @@ impl App {
         let Some(dialog) = self.dialogs.front() else { return };
         let is_armed = self.is_armed(now);
         let look = if is_armed { Look::ACCENT } else { Look::DIM };
-        if let Some(asks) = dialog.form.as_ref().and_then(form::Form::asks) {
+        if let Some(asks) = dialog.form.as_ref().and_then(Form::asks) {
             return self.form_rows(thrift, (dialog, &asks), (width, look), rows);
         }
         if thrift == Thrift::Bare && !dialog.options.is_empty() {
@@ -250,7 +250,7 @@ impl App {
             return rows.push(row.build());
         }
         let labelled = if thrift < Thrift::Tight { LABELLED } else { 1 };
-        for line in dialog.form.iter().flat_map(form::Form::filled) {
+        for line in dialog.form.iter().flat_map(Form::filled) {
             rows.push(self.row(width).with(Look::DIM, "  ").with(Look::PLAIN, &line).build());
         }
         for choice in &dialog.options {
@@ -270,6 +270,8 @@ impl App {
             "enter: no, with what is typed as the reason"
         } else if dialog.says_why {
             "say why not, then enter; tab goes back"
+        } else if is_armed && dialog.form.is_some() {
+            "press a key; up: the last one again; ? all of it"
         } else if is_armed {
             "press a key; tab: no, because ...; ? all of it; w why"
         } else {
@@ -290,7 +292,7 @@ impl App {
         (width, look): (u16, Look),
         rows: &mut Vec<Row>,
     ) {
-        let filled = dialog.form.as_ref().map(form::Form::filled).unwrap_or_default();
+        let filled = dialog.form.as_ref().map(Form::filled).unwrap_or_default();
         let most = if thrift < Thrift::Tight { LABELLED } else { 0 };
         for line in filled.iter().skip(filled.len().saturating_sub(most)) {
             rows.push(self.row(width).with(Look::DIM, "  ").with(Look::DIM, line).build());

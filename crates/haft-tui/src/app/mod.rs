@@ -6,7 +6,6 @@
 //!
 //! **Does not know:** tools, sessions, files. Finished lines are written by who runs it.
 
-mod form;
 pub mod keymap;
 mod live;
 mod panel;
@@ -16,9 +15,10 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use haft_render::{Form, exact};
 use haft_types::{
-    AgentPath, Body, Choice, Detail, Event, Mode, Question, QuestionId, Queued, Reply, Shape,
-    TodoItem, TodoState,
+    AgentPath, Body, Choice, Detail, Event, Mode, Question, QuestionId, QuestionKind, Queued,
+    Reply, Shape, TodoItem, TodoState,
 };
 
 use self::keymap::Does;
@@ -143,7 +143,7 @@ struct Dialog {
     /// Whether letters are text: the reason for a no.
     says_why: bool,
     /// What is to be filled in before it can be answered.
-    form: Option<form::Form>,
+    form: Option<Form>,
     /// When a key came after the quiet: what is typed from then on is meant for it.
     reached: Option<u64>,
 }
@@ -378,7 +378,7 @@ impl App {
             Body::CallEnded { outcome, .. } if is_main => self.todo(outcome.detail.as_ref()),
             Body::Asked { question } => {
                 self.dialogs.push_back(Dialog {
-                    form: question.form.as_ref().and_then(form::Form::new),
+                    form: question.form.as_ref().and_then(Form::new),
                     question: question.clone(),
                     options: Vec::new(),
                     says_why: false,
@@ -508,12 +508,9 @@ impl App {
         let fills = dialog.form.as_ref().is_some_and(|form| form.asks().is_some());
         match key.code {
             KeyCode::Enter if key.modifiers == Modifiers::NONE && fills => {
-                if is_reached {
-                    self.fill();
-                }
-                return Some(Vec::new());
+                return Some(if is_reached { self.fill() } else { Vec::new() });
             }
-            KeyCode::Up if !typed && dialog.form.as_mut().is_some_and(form::Form::back) => {
+            KeyCode::Up if !typed && dialog.form.as_mut().is_some_and(Form::back) => {
                 return Some(Vec::new());
             }
             KeyCode::Enter if key.modifiers == Modifiers::NONE && typed => {
@@ -543,7 +540,7 @@ impl App {
                 }
                 return Some(match c {
                     '?' => vec![Effect::ShowAll],
-                    'w' if dialog.question.call.is_some() => {
+                    'w' if dialog.question.call.is_some() && dialog.form.is_none() => {
                         vec![Effect::Explain(dialog.question.id.clone())]
                     }
                     _ => Vec::new(),
@@ -554,14 +551,21 @@ impl App {
         None
     }
 
-    /// Takes what is typed as the value of the form's next field.
-    fn fill(&mut self) {
+    /// Takes what is typed as the value of the form's next field. The only question that a model
+    /// asks is answered with it.
+    fn fill(&mut self) -> Vec<Effect> {
         let text = self.editor.expanded();
-        let form = self.dialogs.front_mut().and_then(|dialog| dialog.form.as_mut());
-        match form.map(|form| form.take(&text)) {
-            Some(Err(told)) => self.hint = told,
-            _ => drop(self.editor.take()),
+        let Some(dialog) = self.dialogs.front_mut() else { return Vec::new() };
+        let Some(form) = dialog.form.as_mut() else { return Vec::new() };
+        if let Err(told) = form.take(&text) {
+            self.hint = told;
+            return Vec::new();
         }
+        let is_done = form.next_field().is_none() && form.fields().len() == 1;
+        let is_alone = is_done && dialog.question.kind == QuestionKind::Form;
+        let answer = dialog.options.first().cloned().filter(|_| is_alone);
+        drop(self.editor.take());
+        answer.map(|answer| self.choose(&answer, None)).unwrap_or_default()
     }
 
     /// A no, with what is typed as the reason.
@@ -580,11 +584,15 @@ impl App {
         let because = text.as_deref().map(|text| format!(": {}", text.replace('\n', "\n     ")));
         let because = because.unwrap_or_default();
         let (label, _) = choice.label.split_once(" (kept in ").unwrap_or((&choice.label, ""));
-        let told = format!("  {}  ({label}{because})", choice.key);
         let is_no = dialog.question.if_nobody.option == choice.id;
-        let input = dialog.form.as_ref().filter(|_| !is_no).map(form::Form::values);
+        let form = dialog.form.as_ref().filter(|_| !is_no);
+        let told = match form {
+            Some(form) => form.filled().iter().map(|line| format!("  {}", exact(line))).collect(),
+            None => vec![format!("  {}  ({label}{because})", choice.key)],
+        };
+        let input = form.map(Form::values);
         let reply = Reply { text, input, ..Reply::pick(&choice.id) };
-        vec![Effect::Tell(told), Effect::Reply(id, reply)]
+        vec![Effect::Tell(told.join("\n")), Effect::Reply(id, reply)]
     }
 
     fn does(&mut self, does: Does, now: u64) -> Vec<Effect> {

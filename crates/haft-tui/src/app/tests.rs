@@ -346,7 +346,7 @@ fn a_form_is_filled_in_field_by_field() {
     let question = Question { form: Some(form), ..question(1) };
     assert!(app.event(&event(Body::Asked { question }), 0));
     app.put(options(), 0);
-    assert!(shown(&mut app, 400).iter().any(|row| row.contains("1 of 1  port: a whole number")));
+    assert!(shown(&mut app, 400).iter().any(|row| row.contains("  port: a whole number")));
     // No letter is an answer yet.
     assert_eq!(typed(&mut app, "y", 400), []);
     assert_eq!(press(&mut app, "enter", 410), []);
@@ -361,6 +361,86 @@ fn a_form_is_filled_in_field_by_field() {
     let effects = typed(&mut app, "y", 1_000);
     let reply = Reply { input: Some(serde_json::json!({"port": 80})), ..Reply::pick("allow") };
     assert!(effects.contains(&Effect::Reply(QuestionId::nth(1), reply)), "{effects:?}");
+}
+
+/// A form as a model asks it, put before the person.
+fn asked_by_model(app: &mut App, fields: &serde_json::Value) {
+    let form = serde_json::json!({"type": "object", "properties": fields});
+    let kind = haft_types::QuestionKind::Form;
+    let option = |id: &str, key| Choice { id: id.into(), key, label: format!("{id} it") };
+    let options = vec![option("answer", 'y'), option("dismiss", 'n')];
+    let if_nobody = Reply::pick("dismiss");
+    let question = Question {
+        form: Some(form),
+        kind,
+        options: options.clone(),
+        if_nobody,
+        call: Some(haft_types::CallId::nth(1)),
+        ..question(1)
+    };
+    assert!(app.event(&event(Body::Asked { question }), 0));
+    app.put(options, 0);
+}
+
+fn replied(effects: &[Effect]) -> Option<Reply> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Reply(_, reply) => Some(reply.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_only_question_of_a_model_is_answered_by_its_line() {
+    let field = serde_json::json!({"q1": {"type": "string", "title": "Which?", "anyOf": [
+        {"const": "red"}, {"const": "blue", "description": "as the sky"}, {"maxLength": 10}]}});
+    for (line, wanted) in [("2", "blue"), ("RED", "red"), ("green", "green")] {
+        let mut app = app();
+        asked_by_model(&mut app, &field);
+        let rows = shown(&mut app, 400).join("\n");
+        assert!(rows.contains("Which?: one of 1 red, 2 blue, or your own words"), "{rows}");
+        assert_eq!(typed(&mut app, line, 500), []);
+        let effects = press(&mut app, "enter", 600);
+        let input = Some(serde_json::json!({"q1": wanted}));
+        assert_eq!(replied(&effects), Some(Reply { input, ..Reply::pick("answer") }), "{line}");
+        assert!(effects.contains(&Effect::Tell(format!("  Which?: {wanted}"))), "{effects:?}");
+        assert_eq!(app.typed(), "");
+    }
+    let mut app = app();
+    asked_by_model(&mut app, &field);
+    typed(&mut app, "much too long", 500);
+    assert_eq!(press(&mut app, "enter", 600), []);
+    assert!(shown(&mut app, 700).join("\n").contains("is not taken"), "it stays to be mended");
+}
+
+#[test]
+fn several_questions_of_a_model_are_looked_at_once_more() {
+    let fields = serde_json::json!({
+        "q1": {"type": "string", "title": "Name", "description": "Which name?", "maxLength": 9},
+        "q2": {"type": "array", "title": "Checks", "items": {"type": "string", "anyOf": [
+            {"const": "lint"}, {"const": "test"}, {"maxLength": 10}]}},
+    });
+    let mut app = app();
+    asked_by_model(&mut app, &fields);
+    // What is left out is no answer.
+    press(&mut app, "enter", 500);
+    typed(&mut app, "2, lint, more", 600);
+    assert_eq!(press(&mut app, "enter", 700), []);
+    let rows = shown(&mut app, 1_100).join("\n");
+    assert!(
+        rows.contains("Name: no answer") && rows.contains("Checks: test, lint, more"),
+        "{rows}"
+    );
+    assert!(rows.contains("y  answer it") && rows.contains("n  dismiss it"), "{rows}");
+    press(&mut app, "up", 1_500);
+    typed(&mut app, "1", 1_600);
+    press(&mut app, "enter", 1_700);
+    let effects = typed(&mut app, "y", 2_200);
+    let input = Some(serde_json::json!({"q2": ["lint"]}));
+    assert_eq!(replied(&effects), Some(Reply { input, ..Reply::pick("answer") }), "{effects:?}");
+    let mut app = self::app();
+    asked_by_model(&mut app, &fields);
+    let effects = press(&mut app, "escape", 1_000);
+    assert!(replied(&effects).is_none() && effects.contains(&Effect::Interrupt), "{effects:?}");
 }
 
 #[test]

@@ -588,11 +588,11 @@ mod tests {
     /// Bytes of the system prompt with the default tools and no project context.
     const PROMPT_MOST: usize = 4_000;
     /// Bytes of the definitions of the default tools, on every wire.
-    const TOOLS_MOST: usize = 11_300;
+    const TOOLS_MOST: usize = 12_300;
 
     #[test]
     fn prompt_and_definitions_stay_within_their_bounds() {
-        let env = Env { vision: true, shell: true, ..Env::default() };
+        let env = Env { vision: true, shell: true, interactive: true, ..Env::default() };
         let by_default =
             |spec: ToolSpec, _: &Env| (spec.loading != Loading::Deferred).then_some(spec);
         let tools = Registry::default().source(haft_tools::builtin()).filter(by_default);

@@ -16,6 +16,7 @@ use haft_agent::{
     AgentSender, Command, CommandError, Commands, Done, Input, QueuedMessage, RewindRequest,
     UndoRequest,
 };
+use haft_render::Form;
 use haft_types::{
     AgentPath, Body, BreakCause, Constraint, Effort, From, Mode, Part, QuestionId, Queued, Reply,
     When,
@@ -186,12 +187,18 @@ impl Handler {
         let refused = |why| Err(CommandError::Refused { why });
         let open = questions.open();
         if let Some(open) = open.iter().find(|open| open.id == *question)
-            && open.form.is_none()
             && !open.options.iter().any(|choice| choice.id == reply.option)
         {
             let choices: Vec<&str> = open.options.iter().map(|choice| &*choice.id).collect();
             let choices = choices.join(", ");
             return refused(format!("{:?} is no answer: give one of {choices}", reply.option));
+        }
+        if let Some(open) = open.iter().find(|open| open.id == *question)
+            && reply.option != open.if_nobody.option
+            && let Some(form) = open.form.as_ref().and_then(Form::new)
+            && let Err(why) = form.check(reply.input.as_ref())
+        {
+            return refused(why);
         }
         if questions.reply(question, reply, by) {
             return Ok(Done::Nothing);

@@ -46,18 +46,18 @@ impl Base {
         let takes_answer = !answer.is_empty();
         let registry = registry.source(answer).source(more.to_vec());
         if !self.loaded.rules.is_empty() {
-            let all = registry.assemble(&Env { shell: true, ..env.clone() });
+            let all = registry.assemble(&Env { shell: true, interactive: true, ..env.clone() });
             idle(&self.loaded, &all, &self.problems);
         }
         let is_there = |path: &HostPath| path.as_str().is_some_and(|text| Path::new(text).exists());
         if !self.policy.doubts(&[], is_there).is_empty() {
-            let all = registry.assemble(env);
+            let all = registry.assemble(&attended(env));
             let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
             let doubts = self.policy.doubts(&names, is_there);
             report_problems(&doubts, &self.loaded, &self.problems)?;
         }
         let lists = &self.loaded.settings.tools;
-        self.check_names(common, || registry.assemble(env))?;
+        self.check_names(common, || registry.assemble(&attended(env)))?;
         let named_too = common.tools.iter().flatten();
         let mut on: Vec<String> = lists.on.iter().chain(named_too).cloned().collect();
         let choice = self.todo_choice(common)?;
@@ -169,6 +169,7 @@ impl Base {
             command_keep: settings.shell.keep.clone(),
             powershell: self.wants(common, POWERSHELL).then(|| self.host.finds("pwsh")),
             edit_strict: settings.edit.strict,
+            ask_ms: settings.ask_user.timeout_ms,
             #[cfg(feature = "pdf")]
             pdf: super::pdf::reader(&self.host),
         })
@@ -193,6 +194,11 @@ impl Base {
         };
         Some(format!("the tool {} is not available: {why}", spec.name))
     }
+}
+
+/// The same surroundings with somebody there: a name is known where nobody can answer, too.
+fn attended(env: &Env) -> Env {
+    Env { interactive: true, ..env.clone() }
 }
 
 /// The tools that a person wants; none given means all of them.

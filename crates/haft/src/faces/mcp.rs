@@ -23,7 +23,8 @@ pub async fn run(arguments: &Mcp, extensions: &Extensions) -> Ending {
     base.every_tool = true;
     base.no_conversation = true;
     let concurrency = base.loaded.settings.tools.concurrency;
-    let env = base.env(None, false)?;
+    // Whether somebody can answer is known of each client, once it has said hello.
+    let env = base.env(None, true)?;
     let which = SessionChoice::IfNeeded;
     let common = &arguments.common;
     let core = super::open(SessionBuilder { base, common, which, env, extensions }).await?;

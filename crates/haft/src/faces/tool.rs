@@ -10,7 +10,9 @@ use std::{
 use haft_host::Host;
 use haft_policy::{Ask, Grants, Mode};
 use haft_tool::ToolSet;
-use haft_types::{Access, Body, CallId, Follow, HostPath, Outcome, Part, Plan, Status, Target};
+use haft_types::{
+    Access, Body, CallId, Follow, HostPath, Outcome, Part, Plan, Status, Target, ToolSpec,
+};
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -251,9 +253,9 @@ async fn real_paths(host: &dyn Host, plan: &Plan) -> Option<Vec<Option<HostPath>
 
 async fn list(base: &Base, arguments: &Tool, extensions: &Extensions) -> Ending {
     let tools = tools(base, arguments, extensions).await?;
-    for spec in tools.specs() {
+    for spec in tools.specs().iter().map(|spec| &**spec).chain(tools.unattended()) {
         if arguments.json {
-            println_json(&serde_json::to_string(&**spec)?)?;
+            println_json(&serde_json::to_string(spec)?)?;
         } else {
             let text = if spec.snippet.is_empty() { &spec.description } else { &spec.snippet };
             println(&format!("{:<12} {}", spec.name, view::safe(text)))?;
@@ -267,8 +269,10 @@ async fn spec(base: &Base, arguments: &Tool, extensions: &Extensions) -> Ending 
         return Err(Failure::Usage("`haft tool spec` wants the name of a tool".into()));
     };
     let tools = tools(base, arguments, extensions).await?;
-    match tools.spec(name) {
-        Some(spec) => println_json(&serde_json::to_string_pretty(&**spec)?),
+    let named = |spec: &&ToolSpec| spec.name == *name;
+    let unattended = || tools.unattended().iter().find(named);
+    match tools.spec(name).map(|spec| &**spec).or_else(unattended) {
+        Some(spec) => println_json(&serde_json::to_string_pretty(spec)?),
         None => Err(Failure::Usage(view::sentence(&tools.unknown(name).to_string()))),
     }
 }

@@ -22,6 +22,8 @@ const NOTES: usize = 10;
 
 /// Fields that hold paths.
 const PATHS: &[&str] = &["path", "cwd", "move_to"];
+/// Fields that alone may stand for the object that they are in.
+const NAMING: &[&str] = &["label", "question"];
 /// Fields that hold names which may be a number alone.
 const NUMBERED: &[&str] = &["id", "job"];
 
@@ -118,7 +120,7 @@ fn mend(value: Value, schema: &Value, at: &str, told: &mut RepairNotes, depth: u
                 }
                 mend(inner, schema, at, told, depth + 1)
             }
-            None => Value::String(text),
+            None => named(text, schema),
         },
         ("array", Value::Array(items)) => {
             let inner = schema.get("items").unwrap_or(&Value::Null);
@@ -153,6 +155,17 @@ fn mend(value: Value, schema: &Value, at: &str, told: &mut RepairNotes, depth: u
 fn is_numbered(at: &str) -> bool {
     let mut names = at.rsplit('.').skip_while(|name| name.bytes().all(|b| b.is_ascii_digit()));
     names.next().is_some_and(|name| NUMBERED.contains(&name))
+}
+
+/// A text in place of an object that needs just one text, of a name that cannot mean another thing.
+fn named(text: String, schema: &Value) -> Value {
+    let needed = schema["required"].as_array().map(Vec::as_slice);
+    match needed {
+        Some([Value::String(name)]) if NAMING.contains(&&**name) => {
+            Value::Object(Map::from_iter([(name.clone(), Value::String(text))]))
+        }
+        _ => Value::String(text),
+    }
 }
 
 fn kind(schema: &Value) -> &str {

@@ -25,6 +25,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("-C", &["context"]),
     ("head_limit", &["limit"]),
     ("unsandboxed", &["dangerouslyDisableSandbox"]),
+    ("options", &["choices"]),
     ("job", &["job_id", "task_id", "bash_id", "shell_id"]),
     ("items", &["todos"]),
     ("text", &["content"]),
@@ -70,6 +71,15 @@ const OF_AN_EDIT: &[&str] = &["old_text", "new_text", "replace_all"];
 /// The field that a list of files is.
 const FILES: &str = "files";
 
+/// The field that a list of questions is, and the words of one.
+const QUESTIONS: &str = "questions";
+const QUESTION: &str = "question";
+/// The kind of a question, and the one of several answers.
+const KIND: &str = "kind";
+const MULTI: &str = "multi";
+/// How others say that several options may be chosen.
+const SEVERAL: [&str; 2] = ["multiSelect", "multi_select"];
+
 /// Brings the names of one object's fields to ours; an `open` object takes others beside them.
 pub(super) fn take(
     map: &mut Map<String, Value>,
@@ -86,6 +96,8 @@ pub(super) fn take(
     gather_edits(map, ours, at, told);
     if !open {
         gather_file(map, ours);
+        gather_question(map, ours);
+        choose_kind(map, ours, at, told);
     }
     for (name, others) in NAMES {
         let Some(schema) = ours.get(*name) else { continue };
@@ -162,6 +174,48 @@ fn gather_file(map: &mut Map<String, Value>, ours: &Map<String, Value>) {
     let moved: Map<String, Value> =
         all.filter_map(|key| map.shift_remove(&key).map(|value| (key, value))).collect();
     map.insert(FILES.into(), Value::Array(vec![Value::Object(moved)]));
+}
+
+/// What one of several questions has, beside none, makes a list of that one question.
+fn gather_question(map: &mut Map<String, Value>, ours: &Map<String, Value>) {
+    let fields = ours.get(QUESTIONS).and_then(|schema| schema.pointer("/items/properties"));
+    let Some(fields) = fields.and_then(Value::as_object) else { return };
+    if map.contains_key(QUESTIONS) || ours.contains_key(QUESTION) || !map.contains_key(QUESTION) {
+        return;
+    }
+    let others = NAMES.iter().filter(|(name, _)| fields.contains_key(*name));
+    let others = others.flat_map(|(_, others)| others.iter().copied()).chain(SEVERAL);
+    let keys: Vec<&str> = fields.keys().map(String::as_str).chain(others).collect();
+    let one: Map<String, Value> = keys
+        .iter()
+        .filter_map(|key| map.shift_remove(*key).map(|value| ((*key).to_owned(), value)))
+        .collect();
+    map.insert(QUESTIONS.into(), Value::Array(vec![Value::Object(one)]));
+}
+
+/// Whether several options may be chosen is said by the kind of the question.
+fn choose_kind(
+    map: &mut Map<String, Value>,
+    ours: &Map<String, Value>,
+    at: &str,
+    told: &mut RepairNotes,
+) {
+    let kinds = ours.get(KIND).and_then(|schema| schema["enum"].as_array());
+    if !kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind == MULTI)) {
+        return;
+    }
+    for key in SEVERAL.into_iter().filter(|key| !ours.contains_key(*key)) {
+        let Some(several) = map.shift_remove(key) else { continue };
+        let is_several = several == Value::Bool(true) || several == "true";
+        match map.get(KIND).filter(|kind| !kind.is_null()) {
+            Some(kind) if is_several && kind != MULTI => {
+                let kind = kind.clone();
+                told.twice(join(at, KIND), &[(KIND, kind), (key, several)]);
+            }
+            None if is_several => drop(map.insert(KIND.into(), MULTI.into())),
+            _ => {}
+        }
+    }
 }
 
 /// Takes what is there under some of `keys`, of which the first is ours; tells where that is not

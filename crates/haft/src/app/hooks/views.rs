@@ -124,6 +124,11 @@ fn to_theirs(tool: &str, mut input: Map<String, Value>, place: &Place) -> Map<St
             item.entry("activeForm").or_insert(content);
         });
     }
+    if tool == "ask_user"
+        && let Some(Value::Array(questions)) = input.get_mut("questions")
+    {
+        questions.iter_mut().filter_map(Value::as_object_mut).for_each(several);
+    }
     if tool != "edit" {
         return input;
     }
@@ -140,6 +145,15 @@ fn to_theirs(tool: &str, mut input: Map<String, Value>, place: &Place) -> Map<St
         }
     }
     input
+}
+
+/// Says as Claude Code does whether a question takes several options.
+fn several(question: &mut Map<String, Value>) {
+    let is_several = question.get("kind").is_some_and(|kind| kind == "multi");
+    if is_several || question.get("kind").is_some_and(|kind| kind == "single") {
+        question.shift_remove("kind");
+    }
+    question.insert("multiSelect".to_owned(), is_several.into());
 }
 
 /// Converts arguments that a hook returned to haft's names where the names are not plain. The

@@ -8,6 +8,7 @@
 
 mod commands;
 mod draft;
+mod forms;
 mod keys;
 mod questions;
 mod screen;
@@ -28,7 +29,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use self::{
     commands::Sends,
     draft::Draft,
-    questions::{More, choice},
+    forms::Filling,
+    questions::{CHANGE, More, choice},
     screen::Screen,
 };
 pub use self::{
@@ -86,8 +88,10 @@ struct LineMode {
     activity: Activity,
     start: Instant,
     questions: VecDeque<Question>,
-    /// The answers that the first of them has as it is shown.
+    /// The answers that the first of them has as it is shown; none while its form is filled in.
     offered: Vec<Choice>,
+    /// The form of the first of them.
+    filling: Option<Filling>,
     /// When something was typed or put before the person last.
     stirred: Instant,
     /// When the question was put.
@@ -140,6 +144,7 @@ pub async fn run(
         start: Instant::now(),
         questions: VecDeque::new(),
         offered: Vec::new(),
+        filling: None,
         stirred: Instant::now(),
         put: Instant::now(),
         asked: None,
@@ -380,8 +385,11 @@ impl LineMode {
             if let Some(choice) = choice(&self.offered, key).cloned() {
                 return self.choose(&choice, None);
             }
-            if let Some(extensions) = More::of(key) {
-                return self.more(extensions);
+            if let Some(more) = More::of(key).filter(|more| !self.fills() && self.has(*more)) {
+                return self.more(more);
+            }
+            if key == CHANGE && self.filling.is_some() && !self.fills() {
+                return self.fill_again();
             }
         }
         let mut behind = String::new();
@@ -413,7 +421,7 @@ impl LineMode {
         }
         let trimmed = text.trim();
         match self.questions.front() {
-            Some(_) if trimmed.is_empty() => Ok(()),
+            Some(_) if trimmed.is_empty() && !self.fills() => Ok(()),
             Some(_) if !is_command(trimmed) => self.answer_line(trimmed, at),
             _ => self.line(trimmed),
         }

@@ -19,6 +19,9 @@ pub const QUIET: Duration = Duration::from_millis(300);
 /// Bytes that are held back while a question is open; with more, all is shown and it is put anew.
 const HELD: usize = 16 << 10;
 
+/// The key that goes back to the last field of a form.
+pub(super) const CHANGE: char = '<';
+
 /// The answer that a key picks.
 pub(super) fn choice(offered: &[Choice], key: char) -> Option<&Choice> {
     offered.iter().find(|choice| choice.key == key.to_ascii_lowercase())
@@ -79,7 +82,7 @@ impl LineMode {
             // behind the sign for it.
             && !self.sends.has_query()
             && !self.questions.is_empty()
-            && if typed { !self.told } else { self.asked.is_none() }
+            && if typed { !self.told && !self.fills() } else { self.asked.is_none() }
     }
 
     /// Shows it, or holds it back until the open question is settled.
@@ -104,16 +107,26 @@ impl LineMode {
     fn ask_up_to(&mut self, extent: Extent) -> Ending {
         let Some(question) = self.questions.front() else { return Ok(()) };
         let (text, offered) = self.view.question(question, extent);
-        self.offered = offered;
-        (self.stirred, self.asked, self.told) = (Instant::now(), None, false);
-        self.put = self.stirred;
+        self.fill_first();
+        self.offered = if self.fills() { Vec::new() } else { offered };
+        self.stand_anew();
         self.put(&text)
     }
 
+    /// What is to be answered stands from now on.
+    pub(super) fn stand_anew(&mut self) {
+        (self.stirred, self.asked, self.told) = (Instant::now(), None, false);
+        self.put = self.stirred;
+    }
+
     /// Shows what is to be answered, and over a pipe the sign for it.
-    fn put(&mut self, text: &str) -> Ending {
+    pub(super) fn put(&mut self, text: &str) -> Ending {
         if self.keys.is_terminal() {
             return self.show(text);
+        }
+        if self.fills() {
+            self.screen.show(text)?;
+            return self.ask_field();
         }
         self.screen.show(&format!("{text}  key: "))?;
         self.screen.stands_alone();
@@ -149,6 +162,9 @@ impl LineMode {
             self.stirred = Instant::now();
             return Ok(());
         }
+        if self.fills() {
+            return self.ask_field();
+        }
         let told = std::mem::replace(&mut self.told, true);
         if !self.draft.is_empty() {
             return self
@@ -179,10 +195,15 @@ impl LineMode {
             return self.screen.show(&text);
         }
         let mut chars = text.chars();
-        if let (Some(key), None) = (chars.next(), chars.next())
-            && let Some(more) = More::of(key)
-        {
+        let key = chars.next().filter(|_| chars.next().is_none());
+        if let Some(more) = key.and_then(More::of).filter(|more| self.has(*more)) {
             return self.more(more);
+        }
+        if self.fills() {
+            return self.fill(text);
+        }
+        if key == Some(CHANGE) && self.filling.is_some() {
+            return self.fill_again();
         }
         match named(&self.offered, text).cloned() {
             Some(choice) => self.choose(&choice, None),
@@ -194,6 +215,11 @@ impl LineMode {
             }
             None => self.refuse(text),
         }
+    }
+
+    /// Whether a key asks for it: a form is about no call that could be explained.
+    pub(super) fn has(&self, more: More) -> bool {
+        more == More::All || self.filling.is_none()
     }
 
     /// A no with its reason.
@@ -208,7 +234,8 @@ impl LineMode {
     /// The answer that is taken where nobody answers.
     pub(super) fn no(&self) -> Option<Choice> {
         let id = &self.questions.front()?.if_nobody.option;
-        self.offered.iter().find(|choice| choice.id == *id).cloned()
+        let offered = if self.fills() { &self.questions.front()?.options } else { &self.offered };
+        offered.iter().find(|choice| choice.id == *id).cloned()
     }
 
     pub(super) fn choose(&mut self, choice: &Choice, reason: Option<&str>) -> Ending {
@@ -217,10 +244,19 @@ impl LineMode {
         let label = crate::faces::view::safe(label);
         let because = reason.map(|text| format!(": {}", crate::faces::view::safe(text)));
         let because = because.unwrap_or_default();
-        self.screen.answer(&format!("{}  ({label}{because})\n", choice.key))?;
+        let is_no = self.no().is_some_and(|no| no.id == choice.id);
+        let filled = self.filling.take().filter(|_| !is_no);
+        match &filled {
+            // What it holds is on the screen.
+            Some(_) if self.offered.is_empty() => {}
+            _ => self.screen.answer(&format!("{}  ({label}{because})\n", choice.key))?,
+        }
         // Taken away now and not with its event: what is typed next is no answer to it.
         if let Some(question) = self.questions.pop_front() {
-            let reply = Reply { text: reason.map(str::to_owned), ..Reply::pick(&choice.id) };
+            let reply = match filled {
+                Some(filling) => filling.reply(&choice.id),
+                None => Reply { text: reason.map(str::to_owned), ..Reply::pick(&choice.id) },
+            };
             self.send(Command::Reply { question: question.id, reply });
         }
         self.settled()
@@ -228,7 +264,7 @@ impl LineMode {
 
     /// The first question is settled: what was held back is shown, and the next one is put.
     pub(super) fn settled(&mut self) -> Ending {
-        self.asked = None;
+        (self.asked, self.filling) = (None, None);
         let held = std::mem::take(&mut self.held);
         if !held.is_empty() {
             self.screen.show(&held)?;

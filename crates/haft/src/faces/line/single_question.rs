@@ -1,7 +1,7 @@
 //! The questions of a single call, as `haft tool` asks them.
 //!
 //! **Invariant:** a key answers only once it was asked for. It is asked for only when nothing was
-//! typed for a while.
+//! typed for a while. A form takes lines that were typed after it was put.
 
 use std::time::Instant;
 
@@ -12,14 +12,18 @@ use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use super::{
     draft::{Decoder, Press},
+    forms::{Filled, Filling},
     keys::{Keys, Pause, Pauses, Typed},
-    questions::{self, More, QUIET},
+    questions::{self, CHANGE, More, QUIET},
 };
 use crate::{
     app::{explain::explained, session::Core},
     cli::exit::{say, say_view},
     faces::view::{Style, View, safe},
 };
+
+/// The line that leaves a form without an answer.
+const NO_ANSWER: &str = "!";
 
 /// Starts a task that shows the questions of a single call to the person at the terminal.
 pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
@@ -48,7 +52,13 @@ pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
             let Body::Asked { question } = &event.body else { continue };
             keys.take_anew();
             let mut asking = Asking::new(question, &questions, &mut view);
-            let reply = answer(&mut asking, &mut keys, &mut typed, &mut pauses).await;
+            let reply = if let Some(mut filling) = Filling::of(question) {
+                // The terminal itself edits lines.
+                keys.restore();
+                fill(&asking, &mut filling, &mut typed).await
+            } else {
+                answer(&mut asking, &mut keys, &mut typed, &mut pauses).await
+            };
             keys.restore();
             match reply {
                 Some(reply) => drop(questions.reply(&question.id, reply, "tool")),
@@ -103,6 +113,49 @@ impl<'a> Asking<'a> {
             None => return false,
         }
         true
+    }
+}
+
+/// Waits until a form is filled in, line by line; none when the terminal is gone.
+async fn fill(
+    asking: &Asking<'_>,
+    filling: &mut Filling,
+    typed: &mut UnboundedReceiver<Typed>,
+) -> Option<Reply> {
+    let question = asking.question;
+    let options = || question.options.iter();
+    say("  Each answer is a line; a lone ! gives none.");
+    loop {
+        match filling.asks() {
+            Some(asks) => say(asks.trim_end()),
+            None => {
+                for choice in options() {
+                    say(&format!("  [{}] {}", choice.key, safe(&choice.label)));
+                }
+                say(&format!("  [{CHANGE}] change the last one"));
+            }
+        }
+        let line = match typed.recv().await? {
+            Typed::Bytes(bytes, _) => String::from_utf8_lossy(&bytes).into_owned(),
+            Typed::Line(line) => line,
+        };
+        let line = line.trim();
+        if line == NO_ANSWER {
+            return Some(question.if_nobody.clone());
+        }
+        if filling.asks().is_some() {
+            match filling.take(line) {
+                Filled::Wrong(told) => say(told.trim_end()),
+                Filled::More => {}
+                Filled::All => say(filling.filled().trim_end()),
+                Filled::Answer => return options().next().map(|yes| filling.reply(&yes.id)),
+            }
+        } else if line == CHANGE.to_string() {
+            filling.back();
+        } else if let Some(choice) = options().find(|choice| line == choice.key.to_string()) {
+            let is_no = choice.id == question.if_nobody.option;
+            return Some(if is_no { Reply::pick(&choice.id) } else { filling.reply(&choice.id) });
+        }
     }
 }
 

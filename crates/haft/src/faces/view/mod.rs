@@ -265,13 +265,15 @@ impl View {
     /// offered.
     pub fn question(&mut self, question: &Question, extent: Extent) -> (String, Vec<Choice>) {
         let (mut text, shown) = self.asked(question, extent);
-        for choice in &shown.options {
+        let has_form = question.form.is_some();
+        // A form is filled in first.
+        for choice in shown.options.iter().filter(|_| !has_form) {
             let _ = writeln!(text, "  [{}] {}", choice.key, exact(&choice.label));
         }
         if shown.left_out > 0 && extent != Extent::ALL {
             text.push_str("  [?] show all of it\n");
         }
-        if question.call.is_some() && !self.session.is_empty() {
+        if question.call.is_some() && !has_form && !self.session.is_empty() {
             text.push_str("  [w] say why this is asked\n");
         }
         (text, shown.options)

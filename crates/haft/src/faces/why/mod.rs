@@ -54,7 +54,7 @@ pub async fn run(arguments: &Why, extensions: &Extensions) -> Ending {
         }
         None => Vec::new(),
     };
-    let env = base.env(None, false)?;
+    let env = base.env(None, true)?;
     let common = &arguments.common;
     let which = SessionChoice::IfNeeded;
     let core = super::open(SessionBuilder { base, common, which, env, extensions }).await?;

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The second front end.
-struct Second {
+pub(super) struct Second {
     lines: BufReader<UnixStream>,
     stream: UnixStream,
     /// What came, oldest first.
@@ -27,7 +27,7 @@ struct Second {
 }
 
 impl Second {
-    fn connect(world: &World) -> Self {
+    pub(super) fn connect(world: &World) -> Self {
         let path = world.work().join("second.sock");
         let mut stream = None;
         let connected = until(PATIENCE, || {
@@ -47,7 +47,7 @@ impl Second {
     }
 
     /// Waits for an event that came or comes; later calls look behind it.
-    fn sees(&mut self, holds: impl Fn(&Value) -> bool) -> Value {
+    pub(super) fn sees(&mut self, holds: impl Fn(&Value) -> bool) -> Value {
         loop {
             if let Some(at) = self.events.iter().position(&holds) {
                 return self.events.drain(..=at).next_back().unwrap();
@@ -57,7 +57,7 @@ impl Second {
         }
     }
 
-    fn send(&mut self, command: &Value) -> Value {
+    pub(super) fn send(&mut self, command: &Value) -> Value {
         writeln!(self.stream, "{command}").unwrap();
         loop {
             let mut line = self.line();

@@ -4,8 +4,21 @@ use serde_json::{Value, json};
 
 use crate::world::{Input, World, finish};
 
-const NAMES: [&str; 11] =
-    ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit", "snip", "todo"];
+/// Those that ask a person stand last where nobody can answer.
+const NAMES: [&str; 12] = [
+    "read",
+    "bash",
+    "edit",
+    "write",
+    "grep",
+    "find",
+    "ls",
+    "job",
+    "notebook_edit",
+    "snip",
+    "todo",
+    "ask_user",
+];
 
 fn outcome(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
