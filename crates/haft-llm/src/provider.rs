@@ -356,7 +356,9 @@ impl Attempt {
             Ok(Err(error)) => {
                 let network = self.provider.network(&error);
                 match reader.finish(&mut out) {
-                    Err(LlmError::Cut(_) | LlmError::Empty(_)) => Err(network),
+                    Err(LlmError::Cut(_)) => Err(network),
+                    // Some servers judge a request only once its stream has begun, and break off.
+                    Err(LlmError::Empty(_)) => Err(LlmError::Empty(network.to_string())),
                     other => other.map(|()| false),
                 }
             }

@@ -300,6 +300,12 @@ impl Asking {
         self.current = None;
         let policy = self.retry.policy;
         self.nothing += u32::from(matches!(error, LlmError::Empty(_)));
+        if self.step == Step::Probing
+            && matches!(error, LlmError::Cut(_) | LlmError::Unreachable(_))
+        {
+            // It is the network that fails, not the request.
+            self.step = Step::Streaming;
+        }
         let is_final = self.called || matches!(self.step, Step::Probing | Step::Whole);
         let attempt = self.attempt;
         let since = self.failed.get_or_insert_with(Instant::now).elapsed();

@@ -1,10 +1,12 @@
 //! `cargo xtask soak NAME`: the code of a test, run with a much bigger count.
 //!
 //! A soak is a line in one list: which tests, what the count means, and how many. It has no code
-//! of its own, so that what soaks is what runs in every test run. A soak that ran no test has
-//! failed. The last line is ready for docs/measured.md.
+//! of its own, so that what soaks is what runs in every test run; only what no test run can have,
+//! a server of models, has some. A soak that ran no test has failed. The last line is ready for
+//! docs/measured.md.
 
 mod filtered;
+mod local_model;
 mod suite;
 
 use std::fmt::Write as _;
@@ -35,12 +37,14 @@ enum Kind {
     },
     /// Every test, as often as the count says.
     Suite,
+    /// haft itself against a server of models on this machine.
+    LocalModel,
 }
 
 /// What one run of a soak is given.
 struct Order<'a> {
     count: u64,
-    /// Arguments for the test runner.
+    /// Arguments for the test runner; of a soak without tests the names of steps.
     extra: &'a [String],
 }
 
@@ -197,6 +201,12 @@ const SOAKS: &[Soak] = &[
         kind: Kind::Suite,
         count: 3,
     },
+    Soak {
+        name: "local-model",
+        about: "a real server with a small model: text, calls, a cancel, an overflow, its death",
+        kind: Kind::LocalModel,
+        count: 1,
+    },
 ];
 
 /// The names of the soaks.
@@ -213,6 +223,7 @@ pub(crate) fn table() -> String {
                 format!("`{tests}` in {}", packages.join(" and "))
             }
             Kind::Suite => "all".to_owned(),
+            Kind::LocalModel => "none".to_owned(),
         };
         let unit = kind.unit();
         let _ = writeln!(text, "| `{name}` | {about} | {count} {unit} | {tests} |");
@@ -226,6 +237,7 @@ impl Kind {
         match self {
             Self::Tests { scale, .. } => scale.unit(),
             Self::Suite => "runs",
+            Self::LocalModel => "rounds",
         }
     }
 }
@@ -245,6 +257,7 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
             filtered::run(project, packages, tests, *scale, &order)?
         }
         Kind::Suite => suite::run(project, &order)?,
+        Kind::LocalModel => local_model::run(project, &order)?,
     };
     let mut what = format!("soak {}", soak.name);
     if !order.extra.is_empty() {
@@ -274,7 +287,7 @@ fn parse(arguments: &[String]) -> Result<Option<(&'static Soak, Order<'_>)>> {
         }
         other => {
             let other = other.join(" ");
-            let message = "and after -- the arguments of the test runner";
+            let message = "and after -- the arguments of the test runner or the names of steps";
             return Err(Usage(format!("soak takes --count N {message}, not {other:?}")).into());
         }
     };

@@ -24,28 +24,28 @@ const KEPT: usize = 2;
 const UNFINISHED: &str = ".new";
 
 /// An install that is there, or can be made.
-pub(super) struct Install {
+pub(crate) struct Install {
     /// What the names of the folders of all versions of it begin with, before a dash.
-    pub(super) kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The folder, named by all that the install depends on.
-    pub(super) place: PathBuf,
+    pub(crate) place: PathBuf,
     /// What the stamp holds: the list of what is installed; `None` where the name says all of it.
-    pub(super) wish: Option<Vec<u8>>,
+    pub(crate) wish: Option<Vec<u8>>,
     /// Whether the folder works under another name, too.
-    pub(super) can_move: bool,
+    pub(crate) can_move: bool,
 }
 
 /// Where an install is made.
-pub(super) struct Site<'a> {
+pub(crate) struct Site<'a> {
     /// The folder, which is there and empty.
-    pub(super) folder: &'a Path,
+    pub(crate) folder: &'a Path,
     lock: &'a File,
 }
 
 impl Site<'_> {
     /// Runs a program that installs something. Its standard input is the file of the lock, which is
     /// as empty as what other programs get, and keeps the lock for as long as the program runs.
-    pub(super) fn run(&self, command: &mut Command) -> Result<()> {
+    pub(crate) fn run(&self, command: &mut Command) -> Result<()> {
         self.run_unless(command, &[])
     }
 
@@ -71,7 +71,7 @@ impl Install {
     /// # Errors
     ///
     /// When it cannot be made; nothing of it is left then.
-    pub(super) fn ensure(
+    pub(crate) fn ensure(
         &self,
         works: impl Fn(&Path) -> bool,
         make: impl FnOnce(&Site<'_>) -> Result<()>,
@@ -197,7 +197,7 @@ impl Install {
 }
 
 /// A short name for bytes (FNV-1a, 64 bits): the same on every machine and in every version.
-pub(super) fn hash(bytes: &[u8]) -> String {
+pub(crate) fn hash(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

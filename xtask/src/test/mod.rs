@@ -20,10 +20,11 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
+pub(crate) use self::cache::{Install, Site, hash};
 use self::options::Options;
 use self::report::Report;
 pub(crate) use self::scope::Scope;
-pub(crate) use self::tools::{FD, Peer, RIPGREP, Tools};
+pub(crate) use self::tools::{FD, Peer, RIPGREP, Tools, interpreter};
 use crate::project::Project;
 
 /// One named part of the run.

@@ -138,7 +138,7 @@ impl Tools {
 }
 
 /// The interpreter of a virtual environment.
-pub(super) fn interpreter(folder: &Path) -> PathBuf {
+pub(crate) fn interpreter(folder: &Path) -> PathBuf {
     folder.join("bin").join("python")
 }
 

@@ -92,8 +92,8 @@ pub(super) enum Space {
     Missing(String),
 }
 
-/// Fewer tokens are not shortened where a server refuses them as too long.
-const LEAST_SHORTENED: u64 = 4_000;
+/// The least window that a model is taken to have where its server refuses a request as too long.
+const LEAST_WINDOW: u64 = 1_000;
 /// Tokens that an image is taken for: no model in use takes more for one.
 const IMAGE: u64 = 1_600;
 /// Shares of the window at which the model is told, in percent.
@@ -182,16 +182,30 @@ impl Agent {
     /// The server refused a request as too long: true where the conversation can be shortened for
     /// it, once.
     pub(super) fn shortens(&mut self) -> bool {
-        let size = self.size();
-        // Of so little nothing can be left out.
-        if std::mem::replace(&mut self.room.is_refused, true) || size < LEAST_SHORTENED {
+        if std::mem::replace(&mut self.room.is_refused, true) {
             return false;
         }
         // The window is smaller than is known, or was not known.
-        let known = self.setup.context.window.unwrap_or(u64::MAX);
-        self.setup.context.window = Some(known.min(size - size / 10).max(1_000));
-        self.room.after = None;
-        true
+        let (size, known) = (self.size(), self.limits().window.unwrap_or(u64::MAX));
+        let window = Some(known.min(size - size / 10).max(LEAST_WINDOW));
+        let limits = ContextLimits { window, ..self.limits() };
+        // Where nothing can be left out, the server's own words say best what is wrong.
+        if self.planned(&limits).is_ok_and(|plan| plan.cut > 0) {
+            self.setup.context = limits;
+            self.room.after = None;
+            return true;
+        }
+        false
+    }
+
+    /// What a compaction to these limits would leave.
+    fn planned(&self, limits: &ContextLimits) -> Result<Plan, TooBig> {
+        let (sizes, (system, tools)) = (self.sizes(), self.fixed());
+        let held = Attached::word_for_word(self.permissions().policy.held());
+        let attached = tokens(held.len() + self.notes().len());
+        let scale = self.room.scale;
+        let all = Sizes { system, tools, messages: &sizes, attached, scale };
+        plan(&self.fold(), all, limits)
     }
 
     /// Sees to it that there is room for the next request.
@@ -318,26 +332,21 @@ impl Agent {
         asks: bool,
         tell: Option<oneshot::Sender<Result<String, String>>>,
     ) -> Result<(), TooBig> {
-        let (sizes, before, limits) = (self.sizes(), self.size(), self.limits());
+        let (before, limits) = (self.size(), self.limits());
         let limits = match limits.window {
             Some(_) => limits,
             // Where nothing is known of the window, half of what there is stays.
             None => ContextLimits { window: Some(before.max(4_000)), ..limits },
         };
-        let (plan, told) = {
+        let mut plan = self.planned(&limits)?;
+        let told = {
             let fold = self.fold();
-            let (system, tools) = self.fixed();
-            let held = Attached::word_for_word(self.permissions().policy.held());
-            let attached = tokens(held.len() + self.notes().len());
-            let scale = self.room.scale;
-            let all = Sizes { system, tools, messages: &sizes, attached, scale };
-            let mut plan = plan(&fold, all, &limits)?;
+            let messages = fold.final_messages();
             // Where all of it would fit, a person wants it shorter all the same.
             if plan.cut == 0 {
-                plan.cut = sizes.len();
+                plan.cut = self.encoded.len();
             }
-            let told = Transcript::of(&fold.final_messages()[..plan.cut], focus);
-            (plan, told)
+            Transcript::of(&messages[..plan.cut], focus)
         };
         let small = self.setup.models.as_ref().and_then(|models| models.small());
         // The money is counted for whoever writes, before that is asked.

@@ -163,3 +163,62 @@ async fn the_servers_hint_is_kept_and_one_that_is_too_long_ends_at_once() {
     assert_eq!((pauses, server.now()), (vec![], 0));
     assert!(end.unwrap().to_string().contains("asks to wait 3,600 s, longer than haft waits"));
 }
+
+/// A server whose connections break before the first word until a moment, however it is asked.
+struct Breaking {
+    start: Instant,
+    until: u64,
+    wholes: Mutex<Vec<u64>>,
+}
+
+impl Provider for Breaking {
+    fn name(&self) -> &'static str {
+        "breaking"
+    }
+
+    fn host(&self) -> &'static str {
+        "h:1"
+    }
+
+    fn encode(&self, _: &Message, _: &Target, _: &dyn Blobs) -> Encoded {
+        unreachable!("nothing is said here")
+    }
+
+    fn encode_tools(&self, _: &[ToolSpec]) -> String {
+        String::new()
+    }
+
+    fn stream(&self, request: Request, _: CancellationToken) -> Answer {
+        let now = self.start.elapsed().as_secs();
+        let text = "the connection broke".to_owned();
+        if request.whole {
+            self.wholes.lock().unwrap().push(now);
+        }
+        let end = Delta::End { stop: Stop::EndTurn, usage: Usage::default() };
+        stream::iter([match (now < self.until, request.whole) {
+            (true, true) => Err(LlmError::Cut(text)),
+            (true, false) => Err(LlmError::Empty(text)),
+            (false, _) => Ok(end),
+        }])
+        .boxed()
+    }
+}
+
+/// Who breaks off before the first word is asked why, without a stream. Where that breaks off, too,
+/// it is an outage like any other.
+#[tokio::test(start_paused = true)]
+async fn a_network_that_breaks_before_the_first_word_is_sat_out() {
+    for (until, survives) in [(60, true), (600, false)] {
+        let start = Instant::now();
+        let server = Arc::new(Breaking { start, until, wholes: Mutex::default() });
+        let client = Retry::new(server.clone(), RetryPolicy::default());
+        let (_, end) = ask(&client, &CancellationToken::new()).await;
+        assert_eq!(end.is_none(), survives, "{end:?}");
+        let wholes = server.wholes.lock().unwrap();
+        assert!(wholes.len() > 2, "it is asked why each time: {wholes:?}");
+        if let Some(end) = end {
+            assert_eq!(start.elapsed().as_secs(), 120);
+            assert!(end.to_string().contains("the connection broke\nhaft tried"), "{end}");
+        }
+    }
+}
