@@ -35,8 +35,8 @@ const LEFT_OUT: &str =
 /// Tokens of the server's window: what haft says first has about a fourth of it.
 const WINDOW: u32 = 4_096;
 /// The longest that the server may take to load its model, and a run of haft to end.
-const LOADING: Duration = Duration::from_secs(180);
-const RUN: Duration = Duration::from_secs(300);
+const LOADING: Duration = Duration::from_mins(3);
+const RUN: Duration = Duration::from_mins(5);
 /// Pieces of an answer after which it counts as one that streams.
 const STREAMS: usize = 5;
 /// Most turns until the window is full.
