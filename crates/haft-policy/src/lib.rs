@@ -34,6 +34,7 @@ pub use crate::{
         chores::{Chore, own_file, proven},
         grants::Grants,
         restricted::RESTRICTED,
+        script::is_build,
         self_kill::OwnProcesses,
     },
     places::protected::{CREDENTIALS, PROTECTED, ProtectedPath},

@@ -34,6 +34,8 @@ pub struct Limits {
     pub net: Net,
     /// Whether it may make and use unix sockets: those of services of this machine, too.
     pub sockets: bool,
+    /// Whether permissions and times of files stay as they are, as where it only reads.
+    pub keeps_attributes: bool,
     /// Whether the workspace is not among what it may write, so that builds have their folders elsewhere.
     pub builds_apart: bool,
     /// How it is held; none: by the best that works on this machine.

@@ -13,6 +13,7 @@ mod grep;
 mod job;
 mod ls;
 mod notebook_edit;
+mod plan_mode;
 mod read;
 mod search;
 mod shell;
@@ -37,6 +38,7 @@ pub use crate::{
     job::Job,
     ls::Ls,
     notebook_edit::NotebookEdit,
+    plan_mode::{EnterPlan, ExitPlan, PLAN_BEGINS, PLAN_ENDS},
     read::Read,
     shell::{Bash, sessions::Shells},
     snip::Snip,
@@ -109,6 +111,8 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Ls::default()),
         Arc::new(Job),
         Arc::new(AskUser::new(options)),
+        Arc::new(EnterPlan::default()),
+        Arc::new(ExitPlan::default()),
         Arc::new(NotebookEdit),
         Arc::new(Snip::default()),
         Arc::new(Todo::default()),

@@ -25,6 +25,8 @@ fn is_possible(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
             let lives_on = ask.plan.lives_on && judged.script.is_none();
             is_known && !lives_on && ask.inside().is_some()
         }
+        // What a build would write in the workspace it writes elsewhere, or not at all.
+        Target::Tree { .. } if effect.access == Access::Modify && ask.inside().is_some() => true,
         Target::Path { .. } | Target::Tree { .. } | Target::Secret { .. } => ask.is_held(judged),
         Target::Net { .. } | Target::Anything => false,
     }

@@ -273,6 +273,22 @@ const RUNNERS: &[&str] = &[
     "pytest", "tox", "vitest", "yarn",
 ];
 
+/// Programs that make programs, beside [`RUNNERS`].
+const COMPILERS: &[&str] = &[
+    "ant", "c++", "cc", "clang", "clang++", "cmake", "g++", "gcc", "gnumake", "javac", "meson",
+    "ninja", "rustc", "zig",
+];
+
+/// Reports whether a plan runs what builds or tests a project, as far as its commands say that.
+pub fn is_build(plan: &Plan, home: &HostPath) -> bool {
+    let is_one = |part: &Part| {
+        let program = part.program.as_deref().unwrap_or_default();
+        RUNNERS.contains(&program) || COMPILERS.contains(&program)
+    };
+    let mut scripts = plan.effects.iter().filter_map(|one| Script::of_effect(one, plan, home));
+    scripts.any(|script| script.parts.iter().any(is_one))
+}
+
 /// Whether words of a part that are not known cannot lead it to files that it would not reach else.
 fn is_free(part: &Part) -> bool {
     let known = |at: usize| part.written.get(at).and_then(Option::as_deref);

@@ -348,7 +348,7 @@ fn refused(level: Level, limits: &Limits) -> io::Result<Rules> {
     rules.insert(libc::SYS_clone, SPACES[..7].iter().map(has).collect::<io::Result<_>>()?);
     let mut controls = vec![number_of(libc::TIOCSTI), TIOCLINUX];
     gains(&mut rules)?;
-    if limits.reads_only() {
+    if limits.reads_only() || limits.keeps_attributes {
         rules.extend(CHANGES.iter().chain(TRACES).map(|number| (*number, Vec::new())));
         controls.extend([FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR]);
     }

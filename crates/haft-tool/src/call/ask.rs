@@ -42,12 +42,10 @@ impl Cx {
     /// # Cancel safety
     /// A dropped future takes the question back.
     pub async fn ask(&self, asked: AskedForm) -> (Reply, Answerer) {
-        let questions = &self.session().questions;
         let choice =
             |id: &str, key, label: &str| Choice { id: id.into(), key, label: label.into() };
-        let id = questions.next_id();
         let question = Question {
-            id: id.clone(),
+            id: self.session().questions.next_id(),
             call: Some(self.call.clone()),
             agent: self.agent().clone(),
             kind: QuestionKind::Form,
@@ -61,10 +59,19 @@ impl Cx {
             form: Some(asked.form),
             if_nobody: Reply::pick(AskedForm::DISMISS),
         };
+        self.put(question, asked.within).await
+    }
+
+    /// Puts a question before a person, and waits for the answer.
+    ///
+    /// # Cancel safety
+    /// As [`ask`](Self::ask).
+    pub async fn put(&self, question: Question, within: Option<Duration>) -> (Reply, Answerer) {
+        let (questions, id) = (&self.session().questions, question.id.clone());
         let _open = self.asking.begin();
         let mut answered =
             std::pin::pin!(questions.ask_of_turn(question, self.agent(), self.turn, &self.stop));
-        let Some(within) = asked.within else { return answered.await };
+        let Some(within) = within else { return answered.await };
         if let Ok(answer) = tokio::time::timeout(within, &mut answered).await {
             return answer;
         }

@@ -12,8 +12,8 @@ use std::{
 
 use haft_host::{FileKind, Host, Located, Spool, SpoolLimits, Tried};
 use haft_types::{
-    AgentPath, Blob, Body, CallId, Detail, Follow, Hash, HostPath, Outcome, Place, Stream, Text,
-    ToolError, ToolUse, TurnId,
+    AgentPath, Blob, Body, CallId, Detail, Follow, Hash, HostPath, Mode, Outcome, Place, Stream,
+    Text, ToolError, ToolUse, TurnId,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -303,6 +303,17 @@ impl Cx {
             let body = Body::State { key: Text::from(key.to_owned()), value: value.clone() };
             self.session().events.emit(&main, turn, body).map_err(|error| unrecorded(&error))
         })
+    }
+
+    /// Sets the mode of the session, and shows it. `by` names what set it.
+    ///
+    /// # Errors
+    /// When the log cannot be written; then the mode stays.
+    pub fn set_mode(&self, mode: Mode, by: &str) -> Result<(), ToolError> {
+        let body = Body::Mode { mode, edits: false, by: by.to_owned() };
+        self.emit(body).map_err(|error| unrecorded(&error))?;
+        self.session().set_permissions(|judge| (judge.mode, judge.grants.edits) = (mode, false));
+        Ok(())
     }
 
     /// Stores the folder in which the next shell command starts.

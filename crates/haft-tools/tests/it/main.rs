@@ -33,6 +33,7 @@ mod mixed;
 mod moves;
 mod notebook;
 mod placeholders;
+mod plan_mode;
 mod properties;
 mod race;
 mod read;

@@ -19,6 +19,8 @@ pub(crate) fn all() -> Vec<Sample> {
     };
     let mut samples = vec![
         ask_user(sample("ask_user")),
+        enter_plan(sample("enter_plan")),
+        exit_plan(sample("exit_plan")),
         read(sample("read")),
         bash(sample("bash")),
         edit(sample("edit")),
@@ -188,6 +190,22 @@ fn ask_user(sample: Sample) -> Sample {
             (of(&["A"]), vec!["questions.0.options", "one option"]),
         ],
         denied: Some(("AskUserQuestion", of(&["A", "B"]))),
+        ..sample
+    }
+}
+
+fn enter_plan(sample: Sample) -> Sample {
+    let (good, denied) = (vec![json!({})], Some(("EnterPlanMode", json!({}))));
+    Sample { good, bad: vec![(json!({"mode": "ask"}), vec!["mode"])], denied, ..sample }
+}
+
+fn exit_plan(sample: Sample) -> Sample {
+    let of = |plan: &str| json!({ "plan": plan });
+    let large = "x".repeat(1 << 20);
+    Sample {
+        good: vec![of("1. Mend a.rs")],
+        bad: vec![(of(" "), vec!["plan", "empty"]), (of(&large), vec!["1048576 bytes", "65536"])],
+        denied: Some(("ExitPlanMode", of("1. Mend a.rs"))),
         ..sample
     }
 }

@@ -64,6 +64,8 @@ fn the_order_is_that_of_use() {
         "ls",
         "job",
         "ask_user",
+        "enter_plan",
+        "exit_plan",
         "notebook_edit",
         "snip",
         "todo",

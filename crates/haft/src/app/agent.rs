@@ -17,6 +17,7 @@ use haft_llm::{Effort, ModelRef};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Filter};
 use haft_tools::StructuredOutput;
+use haft_tools::{PLAN_BEGINS, PLAN_ENDS};
 use haft_types::{
     AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, Prices, ToolSpec,
 };
@@ -413,12 +414,8 @@ pub fn main_agent(core: &Arc<Core>, start: &Start) -> AgentBuilder {
 
 /// How the message about a changed mode begins.
 const MODE_SET: &str = "The person set the mode to ";
-/// What the model is told about mode plan.
-const PLAN: &str = "Mode plan is on: read and search as you like, and present a plan of what you would do. \
-                        Changes of files, and commands that do more than look, are denied until the person sets \
-                        another mode; do not try them.";
-/// What it is told once that is over.
-const PLAN_OVER: &str = "Mode plan is off: changes are no longer denied for it. The mode is ";
+/// How every text begins that says that mode plan is on.
+const PLAN_IS_ON: &str = "Mode plan is on";
 
 /// Begins a conversation. The agent is told what mode plan means if it is on, or that it is off if
 /// the conversation so far says otherwise. The texts of hooks for the begin follow.
@@ -442,26 +439,35 @@ pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
 /// What a talk begins with about mode plan; `told` says whether it was told last that it is on.
 fn about_plan(mode: Mode, told: bool) -> Option<String> {
     match (mode, told) {
-        (Mode::Plan, false) => Some(PLAN.to_owned()),
+        (Mode::Plan, false) => Some(PLAN_BEGINS.to_owned()),
         (Mode::Plan, true) | (_, false) => None,
-        (mode, true) => Some(format!("{PLAN_OVER}{mode}.")),
+        (mode, true) => Some(format!("{PLAN_ENDS}{mode}.")),
     }
 }
 
 /// Reports whether the last thing that messages say about the mode is that it is plan.
 pub fn tells_plan(messages: &[Message]) -> bool {
     let about = |message: &Message| {
-        let Message::User { from: From::Haft, parts } = message else { return None };
-        let mut texts = parts.iter().rev().filter_map(|part| match part {
-            Part::Text { text } => Some(text),
-            _ => None,
-        });
+        let texts: Vec<String> = match message {
+            Message::User { from: From::Haft, parts } => {
+                let text = |part: &Part| match part {
+                    Part::Text { text } => Some(text.clone()),
+                    _ => None,
+                };
+                parts.iter().filter_map(text).collect()
+            }
+            // Tools of the model switch the mode, too.
+            Message::Results { results } => {
+                results.iter().map(|result| result.outcome.joined_text()).collect()
+            }
+            _ => return None,
+        };
         let said = |text: &String| {
             let set = text.strip_prefix(MODE_SET).map(|mode| mode.starts_with(Mode::Plan.name()));
-            set.or_else(|| (text == PLAN).then_some(true))
-                .or_else(|| text.starts_with(PLAN_OVER).then_some(false))
+            set.or_else(|| text.starts_with(PLAN_IS_ON).then_some(true))
+                .or_else(|| text.contains(PLAN_ENDS).then_some(false))
         };
-        texts.find_map(said)
+        texts.iter().rev().find_map(said)
     };
     messages.iter().rev().find_map(about).unwrap_or_default()
 }
@@ -469,7 +475,7 @@ pub fn tells_plan(messages: &[Message]) -> bool {
 /// What the model is told when a person has set another mode.
 pub fn mode_set(mode: Mode) -> String {
     let text = format!("{MODE_SET}{mode}.");
-    if mode == Mode::Plan { format!("{text} {PLAN}") } else { text }
+    if mode == Mode::Plan { format!("{text} {PLAN_BEGINS}") } else { text }
 }
 
 /// Runs the hooks for the end of a conversation.

@@ -10,7 +10,7 @@ use std::{
 
 use haft_tool::{AnyTool, Registry, ToolSet};
 use haft_tools::StructuredOutput;
-use haft_types::{Env, HostPath, ToolSpec};
+use haft_types::{Env, HostPath, Mode, ToolSpec};
 
 use super::{
     base::Base,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Tools that change the conversation that their call is part of.
-const OF_CONVERSATIONS: &[&str] = &["snip"];
+const OF_CONVERSATIONS: &[&str] = &["enter_plan", "exit_plan", "snip"];
 /// The tool that is there only where its program is.
 const POWERSHELL: &str = "powershell";
 
@@ -68,12 +68,17 @@ impl Base {
         let named = |names: &[String], spec: &ToolSpec| {
             names.iter().any(|name| own_name(name) == spec.name)
         };
-        let registry = registry.filter(move |spec, _| {
+        let is_planning = self.mode == Mode::Plan;
+        let registry = registry.filter(move |spec, env| {
             // Whoever asks for such an answer has asked for its tool.
             if takes_answer && spec.name == StructuredOutput::NAME {
                 return Some(spec);
             }
             if no_conversation && OF_CONVERSATIONS.contains(&&*spec.name) {
+                return None;
+            }
+            // Where nobody can be asked and mode plan is off, it stays off.
+            if spec.name == "exit_plan" && !is_planning && !env.interactive && !every {
                 return None;
             }
             if !choice.may_have(&spec.name) {

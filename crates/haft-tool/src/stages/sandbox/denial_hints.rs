@@ -100,6 +100,10 @@ const TAKES_HOST: &[&str] = &[
     "ssh", "telnet", "wget",
 ];
 
+/// What is told in mode plan, where nothing more can be asked for.
+const PLANNING: &str = "mode plan is on: it ran without a network where it can change nothing but temporary files and caches; \
+                        what it would change belongs into the plan";
+
 /// What is known of a call beside its outcome.
 pub(super) struct About<'a> {
     /// Its command, where it has one.
@@ -129,7 +133,12 @@ pub(super) fn add_hints(
         let of = Telling { tried, by: "command", failed, is_told, host, lives_on };
         network::note(network, &of)
     });
-    let outcome = match files_and_hosts(&text, failed, limits, about) {
+    let on_files = files_and_hosts(&text, failed, limits, about);
+    if limits.builds_apart {
+        let is_held = on_files.is_some() || on_network.is_some();
+        return if is_held { noted(outcome, PLANNING) } else { outcome };
+    }
+    let outcome = match on_files {
         Some(note) => noted(outcome, &note),
         None => outcome,
     };

@@ -18,7 +18,7 @@ use haft_host::{
     FileKind, Fs, Guard, Host, Level, Limits, ListHow, Local, Located, Net, Repository, Shell,
     repository,
 };
-use haft_policy::{Confinement, Policy, SandboxScope, is_harmless, unconfined};
+use haft_policy::{Confinement, Policy, SandboxScope, is_build, is_harmless, unconfined};
 use haft_types::{
     Access, Effect, EntryKind, Follow, HostPath, Mode, Outcome, Style, Target, ToolError,
 };
@@ -238,6 +238,10 @@ pub(crate) async fn limits(call: &Call) -> Option<Limits> {
     let mut limits = inside(call, policy, walls, &others(call).await);
     limits.level = Some(level);
     limits.builds_apart = is_planning(call);
+    // Landlock knows nothing of permissions and times; compilers change those of what they make.
+    limits.keeps_attributes = limits.builds_apart
+        && level == Level::Landlock
+        && !is_build(plan, call.cx.dispatcher.host.home());
     if !limits.write.iter().any(|folder| call.cx.dispatcher.host.temp().is_within(folder)) {
         limits.temp = shell.scratch().await.ok();
     }

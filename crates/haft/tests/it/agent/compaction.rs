@@ -248,7 +248,10 @@ fn an_overflow_of_a_small_window_that_breaks_the_stream_off_is_shortened() {
     };
     let told = (0..8).map(tell).find(|told| told.contains("made room: "));
     let told = told.expect("the window was full");
-    assert!(told.contains("asking without a stream, to hear why") || told.contains("Asking without"), "{told}");
+    assert!(
+        told.contains("asking without a stream, to hear why") || told.contains("Asking without"),
+        "{told}"
+    );
     assert!(compactions(&world).iter().all(|(before, after)| *after <= before / 2));
     assert!(mock.bodies().last().unwrap().contains("Part 0: "), "the person's words stay");
 }

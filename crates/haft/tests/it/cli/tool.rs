@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{Input, World, finish};
 
 /// Those that ask a person stand last where nobody can answer.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 14] = [
     "read",
     "bash",
     "edit",
@@ -14,10 +14,12 @@ const NAMES: [&str; 12] = [
     "find",
     "ls",
     "job",
+    "exit_plan",
     "notebook_edit",
     "snip",
     "todo",
     "ask_user",
+    "enter_plan",
 ];
 
 fn outcome(text: &str) -> Value {

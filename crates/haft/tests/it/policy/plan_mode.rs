@@ -160,7 +160,13 @@ fn no_writing_command_changes_anything() {
         let Some(ran) = at_level(&world, level, &flags) else { continue };
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(world.outcomes().len(), calls.len());
-        assert!(before == tree(&world.work()), "level {level}: {:?}", world.outcomes());
+        let after = tree(&world.work());
+        let changed: Vec<&String> = before
+            .keys()
+            .chain(after.keys())
+            .filter(|path| before.get(*path) != after.get(*path))
+            .collect();
+        assert!(changed.is_empty(), "level {level}: {changed:?}");
         tried += 1;
     }
     assert!(tried > 0, "no level holds here");
@@ -236,8 +242,11 @@ fn the_network_is_off_and_a_refusal_says_why() {
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err(), "somebody connected: {outcomes:?}");
     let told: Vec<String> = outcomes.iter().map(text).collect();
-    assert!(told[1].contains("plan mode only reads"), "{}", told[1]);
+    for refused in &told[..3] {
+        let is_told = refused.contains("mode plan is on") || refused.contains("plan mode only");
+        assert!(is_told, "{refused}");
+    }
     assert!(told[3].contains("plan mode only reads"), "{}", told[3]);
     assert!(told[4].contains("old"), "{}", told[4]);
-    assert_eq!(outcomes[2]["status"] == "done", false, "{}", told[2]);
+    assert_ne!(outcomes[2]["status"], "done", "{}", told[2]);
 }
