@@ -2,7 +2,7 @@
 //!
 //! A resume is measured from the start of `haft -p` to the last byte of its first request. The server
 //! then answers nothing, so memory and processor time are those of that instant. The files were just
-//! written, so the system has them in memory. Beside the time stands that of a bare hash of the log,
+//! written, so the system has them in memory. Beside the times stand those of a bare hash of the log,
 //! which a resume makes, too, to check the chain; beside the memory that of a new session.
 //!
 //! A turn and a compaction are measured as in `answer`: from before an answer is written to the last
@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::long_session::LongSession;
 use super::memory::mark;
-use super::processor_time::ProcessorTime;
+use super::processor_time::{self, ProcessorTime};
 use super::scratch::{LINE, Scratch, write_lines};
 use super::server::{Exchange, Server};
 use super::table::{Row, Runs};
@@ -96,17 +96,22 @@ fn resumes(
     session: &LongSession,
     name: &str,
 ) -> Result<Vec<Row>> {
-    let (mut ours, mut hashes, mut fresh) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut fresh) = (Vec::new(), Vec::new());
+    let mut hashes = [const { Vec::new() }; 2];
     // Once before, so that none pays for what the system has not in memory yet.
     for run in 0..=RUNS {
         let resumed = first_request(bench, scratch, Some(session.restored()?))
             .with_context(|| format!("a resume of {name}"))?;
+        let before = processor_time::of_children();
         let hash = time(command(&bench.project, "sha256sum").arg(session.log()))?;
+        let used = processor_time::of_children().zip(before).map(|(after, before)| after - before);
+        let used = used.context("/proc tells no processor time of sha256sum")?;
         let new = first_request(bench, scratch, None)?;
         if run > 0 {
             ours.push(resumed);
-            hashes.push(hash);
-            fresh.push(new);
+            hashes[0].push(hash);
+            hashes[1].push(used);
+            fresh.push(new.memory);
         }
     }
     let runs = |values: Vec<f64>| Runs::new(values).context("no run was measured");
@@ -114,31 +119,17 @@ fn resumes(
     for ResumeCost { elapsed, processor, memory } in &ours {
         println!("  {name}: {elapsed:.0} ms, {processor:.0} ms of a processor, {memory:.0} MiB");
     }
-    let of =
-        |all: &[ResumeCost], part: fn(&ResumeCost) -> f64| runs(all.iter().map(part).collect());
-    let row = |name, unit, part: fn(&ResumeCost) -> f64, peer| -> Result<Row> {
-        Ok(Row { name, unit, value: of(&ours, part)?, peer: Ok(peer) })
+    let row = |what: &str, unit, part: fn(&ResumeCost) -> f64, peer: (&str, _)| -> Result<Row> {
+        let (value, peer) = (runs(ours.iter().map(part).collect())?, (peer.0, runs(peer.1)?));
+        let name = format!("{what}resume of {name}");
+        Ok(Row { name, unit, value, peer: Ok((peer.0.to_owned(), peer.1)) })
     };
-    let new = "a new session".to_owned();
+    let [times, processor] = hashes;
+    let hash = "sha256sum of its log";
     Ok(vec![
-        row(
-            format!("resume of {name}"),
-            "ms",
-            |taken| taken.elapsed,
-            ("sha256sum of its log".to_owned(), runs(hashes)?),
-        )?,
-        row(
-            format!("processor time: resume of {name}"),
-            "ms",
-            |taken| taken.processor,
-            (new.clone(), of(&fresh, |taken| taken.processor)?),
-        )?,
-        row(
-            format!("most memory: resume of {name}"),
-            "MiB",
-            |taken| taken.memory,
-            (new, of(&fresh, |taken| taken.memory)?),
-        )?,
+        row("", "ms", |cost| cost.elapsed, (hash, times))?,
+        row("processor time: ", "ms", |cost| cost.processor, (hash, processor))?,
+        row("most memory: ", "MiB", |cost| cost.memory, ("a new session", fresh))?,
     ])
 }
 

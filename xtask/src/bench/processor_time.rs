@@ -6,6 +6,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+/// Milliseconds of a tick in `/proc`: Linux tells programs 100 a second on every machine.
+const TICK: f64 = 10.0;
+
 /// What each thread used so far, in nanoseconds.
 #[derive(Debug, Default)]
 pub(super) struct ProcessorTime(BTreeMap<u32, u64>);
@@ -33,9 +36,30 @@ impl ProcessorTime {
     }
 }
 
+/// Milliseconds that all children used that this process has waited for; only whole ticks.
+pub(super) fn of_children() -> Option<f64> {
+    children(&fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+/// The times of children in a line of `/proc/PID/stat`, whose second field may hold anything.
+fn children(stat: &str) -> Option<f64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut times = fields.split_whitespace().skip(13);
+    let (user, system): (u32, u32) = (times.next()?.parse().ok()?, times.next()?.parse().ok()?);
+    Some(f64::from(user + system) * TICK)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_children_used_is_read_from_a_line_of_the_system() {
+        let line = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 400 500 12 13 20 0 1 0\n";
+        assert_eq!(children(line), Some(250.0));
+        assert_eq!(children("7 (a"), None);
+        assert!(of_children().is_some());
+    }
 
     #[test]
     fn what_was_used_between_two_looks_is_counted() {
