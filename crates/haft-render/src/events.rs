@@ -18,10 +18,13 @@ pub fn call_text(tool: &ToolSpec, input: Option<&Value>, title: Option<&str>) ->
     let Some(input) = input else { return format!("{name} ...") };
     match input.get(&*tool.primary) {
         Some(Value::String(text)) => format!("{name} {}{}", one_line(text), range(input)),
-        Some(Value::Null) | None => match title.filter(|title| !title.is_empty()) {
-            Some(title) => format!("{name}: {}", one_line(title)),
-            None => name,
-        },
+        // What has parts of its own says less than the title.
+        Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => {
+            match title.filter(|title| !title.is_empty()) {
+                Some(title) => format!("{name}: {}", one_line(title)),
+                None => name,
+            }
+        }
         Some(other) => format!("{name} {}", one_line(&other.to_string())),
     }
 }

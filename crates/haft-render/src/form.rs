@@ -479,6 +479,74 @@ mod tests {
         assert!(form.back() && form.asks().is_some());
     }
 
+    /// Of each kind of choice what is typed, and the value that it gives.
+    #[test]
+    fn a_choice_takes_numbers_words_and_where_it_may_other_words() {
+        let members = |free: bool| {
+            let mut all = vec![json!({"const": "Yes"}), json!({"const": "No, 2 of them"})];
+            all.push(json!({"const": "no way", "title": "Never"}));
+            all.extend(free.then(|| json!({"maxLength": 12})));
+            json!(all)
+        };
+        let one = json!({"type": "string", "anyOf": members(true)});
+        let closed = json!({"type": "string", "oneOf": members(false)});
+        let some = json!({"type": "array", "items": {"type": "string", "anyOf": members(true)}});
+        for (schema, typed, wanted) in [
+            (&one, "1", Some(json!("Yes"))),
+            (&one, "y", Some(json!("Yes"))),
+            (&one, "YES", Some(json!("Yes"))),
+            (&one, "never", Some(json!("no way"))),
+            (&one, "no way", Some(json!("no way"))),
+            (&one, "4", Some(json!("4"))),
+            (&one, "0", Some(json!("0"))),
+            (&one, "1 or 2", Some(json!("1 or 2"))),
+            (&one, "far too many words", None),
+            (&closed, "3", Some(json!("no way"))),
+            (&closed, "maybe", None),
+            (&some, "1", Some(json!(["Yes"]))),
+            (&some, "3, 1, 3", Some(json!(["no way", "Yes"]))),
+            (&some, "no, 2 of them", Some(json!(["No, 2 of them"]))),
+            (&some, "1, a, b", Some(json!(["Yes", "a, b"]))),
+            (&some, ",", None),
+            (&some, "a, far too many words", None),
+        ] {
+            let form = || Form::new(&json!({"properties": {"q": schema}})).unwrap();
+            let mut filled = form();
+            let is_taken = filled.take(typed).is_ok();
+            assert_eq!(is_taken, wanted.is_some(), "{typed}: {:?}", filled.asks());
+            if let Some(value) = wanted {
+                assert_eq!(filled.values()["q"], value, "{typed}");
+                assert_eq!(form().check(Some(&json!({ "q": value }))), Ok(()), "{typed}");
+            }
+        }
+    }
+
+    /// What comes from elsewhere is held to what can be typed.
+    #[test]
+    fn a_reply_that_does_not_fit_is_named() {
+        let some = json!({"type": "array", "items": {"anyOf": [{"const": "a"}, {"const": "b"}]}});
+        let schema = json!({"required": ["n"], "properties": {
+            "n": {"type": "integer", "maximum": 9}, "open": {"type": "boolean"}, "some": some}});
+        let form = Form::new(&schema).unwrap();
+        for (values, wanted) in [
+            (json!({"n": 1}), ""),
+            (json!({"n": 9, "open": false, "some": ["b", "a"]}), ""),
+            (json!([1]), "input must be an object with the values of n, open, some"),
+            (json!({}), "n is needed: a whole number up to 9"),
+            (json!({"n": 10}), "n is \"10\", but a whole number up to 9 is wanted"),
+            (json!({"n": 1.5}), "n is"),
+            (json!({"n": 1, "open": "yes"}), "open is"),
+            (json!({"n": 1, "some": []}), "some is"),
+            (json!({"n": 1, "some": ["c"]}), "some is \"[\\\"c\\\"]\", but some of 1 a, 2 b"),
+            (json!({"n": 1, "some": "a"}), "some is"),
+            (json!({"n": 1, "x": 2}), "there is no field \"x\": give n, open, some"),
+        ] {
+            let told = form.check(Some(&values)).err().unwrap_or_default();
+            assert!(told.starts_with(wanted) && told.is_empty() == wanted.is_empty(), "{told}");
+        }
+        assert!(form.check(None).is_err());
+    }
+
     #[test]
     fn a_value_that_is_left_out_on_the_way_back_is_gone() {
         let mut form = Form::new(&json!({"properties": {"tag": {"type": "string"}}})).unwrap();

@@ -144,6 +144,13 @@ impl ToolSet {
         &self.asking
     }
 
+    /// The one of these with a name or alias.
+    pub fn unattended_spec(&self, name: &str) -> Option<&ToolSpec> {
+        let folded = |other: &Text| other.eq_ignore_ascii_case(name);
+        let is_named = |spec: &&ToolSpec| folded(&spec.name) || spec.aliases.iter().any(folded);
+        self.asking.iter().find(is_named)
+    }
+
     /// The spec of a tool by name or alias: exactly, then without regard to case.
     pub fn spec(&self, name: &str) -> Option<&Arc<ToolSpec>> {
         self.index(name).map(|index| &self.specs[index])
@@ -166,8 +173,7 @@ impl ToolSet {
 
     /// The error for a tool name that nothing here has.
     pub fn unknown(&self, name: &str) -> ToolError {
-        let folded = |other: &Text| other.eq_ignore_ascii_case(name);
-        if self.asking.iter().any(|spec| folded(&spec.name) || spec.aliases.iter().any(folded)) {
+        if self.unattended_spec(name).is_some() {
             return nobody_is_here();
         }
         let names: Vec<&str> = self.specs.iter().map(|spec| &*spec.name).collect();

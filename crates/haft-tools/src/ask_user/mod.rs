@@ -34,6 +34,7 @@ pub struct AskUser {
 /// Arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
+    /// Each with what is to be decided.
     questions: Vec<AskedQuestion>,
 }
 

@@ -10,9 +10,7 @@ use std::{
 use haft_host::Host;
 use haft_policy::{Ask, Grants, Mode};
 use haft_tool::ToolSet;
-use haft_types::{
-    Access, Body, CallId, Follow, HostPath, Outcome, Part, Plan, Status, Target, ToolSpec,
-};
+use haft_types::{Access, Body, CallId, Follow, HostPath, Outcome, Part, Plan, Status, Target};
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -269,8 +267,7 @@ async fn spec(base: &Base, arguments: &Tool, extensions: &Extensions) -> Ending 
         return Err(Failure::Usage("`haft tool spec` wants the name of a tool".into()));
     };
     let tools = tools(base, arguments, extensions).await?;
-    let named = |spec: &&ToolSpec| spec.name == *name;
-    let unattended = || tools.unattended().iter().find(named);
+    let unattended = || tools.unattended_spec(name);
     match tools.spec(name).map(|spec| &**spec).or_else(unattended) {
         Some(spec) => println_json(&serde_json::to_string_pretty(spec)?),
         None => Err(Failure::Usage(view::sentence(&tools.unknown(name).to_string()))),

@@ -68,7 +68,8 @@ fn line_mode_takes_a_line_for_each_question_and_asks_before_it_sends() {
     let input = json!({"q1": "SQLite", "q2": ["lint", "and audit"]});
     let reply = Reply { input: Some(input), ..Reply::pick("answer") };
     assert_eq!(replies, [(reply, Answerer::Person("line".into()))]);
-    insta::assert_snapshot!("line", ran.out);
+    let (_, shown) = ran.out.split_once("> go on").unwrap();
+    insta::assert_snapshot!("line", shown.split("Go on with").next().unwrap());
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn a_client_with_elicitation_gets_one_form() {
     client.begin(&json!(5), "ask_user", &one());
     let asked = client.next();
     client.cancel(&json!(5));
-    let taken_back = client.next();
+    let taken_back = client.hear();
     assert_eq!(taken_back["params"]["requestId"], asked["id"], "{taken_back}");
     client.ends_well();
 }
