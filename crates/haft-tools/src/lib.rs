@@ -19,6 +19,7 @@ mod search;
 mod shell;
 mod snip;
 mod structured_output;
+mod tasks;
 mod todo;
 mod units;
 mod write;
@@ -43,6 +44,7 @@ pub use crate::{
     shell::{Bash, sessions::Shells},
     snip::Snip,
     structured_output::StructuredOutput,
+    tasks::{TaskCreate, TaskGet, TaskList, TaskUpdate},
     todo::Todo,
     write::Write,
 };
@@ -116,6 +118,10 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(NotebookEdit),
         Arc::new(Snip::default()),
         Arc::new(Todo::default()),
+        Arc::new(TaskCreate::default()),
+        Arc::new(TaskGet::default()),
+        Arc::new(TaskList::default()),
+        Arc::new(TaskUpdate::default()),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

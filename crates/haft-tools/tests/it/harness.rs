@@ -22,11 +22,14 @@ impl History for OneCall {
     }
 }
 
-/// Gives the calls of a world a conversation that they are part of, and a person who answers.
+/// Gives the calls of a world a conversation that they are part of, a task, and a person who answers.
 fn with_history(world: World) -> World {
     let reply = Reply { input: Some(json!({"q1": "A"})), ..Reply::pick("answer") };
     world.answer([reply]);
     world.dispatcher.conversation.map.get::<WithHistory>().set(Arc::new(OneCall));
+    let task = json!({"task": {"id": 1, "subject": "Mend it"}});
+    let shared = &world.dispatcher.session.shared;
+    shared.restore([("shared task 0001".to_owned(), task)].into());
     world
 }
 

@@ -41,6 +41,7 @@ mod readers;
 mod samples;
 mod sessions;
 mod spec;
+mod tasks;
 mod third_host;
 mod transactions;
 mod waits;

@@ -30,6 +30,7 @@ pub(crate) fn all() -> Vec<Sample> {
         snip(sample("snip")),
         todo(sample("todo")),
     ];
+    samples.extend(tasks(sample));
     samples.extend(searches(sample));
     samples
 }
@@ -235,6 +236,38 @@ fn todo(sample: Sample) -> Sample {
         denied: Some(("TodoWrite", of("pending", "pending"))),
         ..sample
     }
+}
+
+/// In worlds with one task.
+fn tasks(sample: impl Fn(&'static str) -> Sample) -> [Sample; 4] {
+    let of = |name, rule, good: Value, bad: Vec<(Value, Vec<&'static str>)>| Sample {
+        denied: Some((rule, good.clone())),
+        good: vec![good],
+        bad,
+        ..sample(name)
+    };
+    let missing = || vec!["no task \"7\"", "The only task is #1"];
+    let create = |subject: &str, after: &str| json!({"subject": subject, "blocked_by": [after]});
+    [
+        of(
+            "task_create",
+            "TaskCreate",
+            create("Test it", "1"),
+            vec![(create("Test it", "7"), missing()), (create(" ", "1"), vec!["subject", "empty"])],
+        ),
+        of("task_get", "TaskGet", json!({"task": "1"}), vec![(json!({"task": "7"}), missing())]),
+        of("task_list", "TaskList", json!({}), vec![(json!(7), vec!["task_list", "object"])]),
+        of(
+            "task_update",
+            "TaskUpdate",
+            json!({"task": "1", "status": "completed"}),
+            vec![
+                (json!({"task": "7", "status": "completed"}), missing()),
+                (json!({"task": "1"}), vec!["nothing of the task", "status"]),
+                (json!({"task": "1", "add_blocks": ["1"]}), vec!["#1 \"Mend it\" blocks #1"]),
+            ],
+        ),
+    ]
 }
 
 fn bash(sample: Sample) -> Sample {

@@ -25,7 +25,7 @@ const PATHS: &[&str] = &["path", "cwd", "move_to"];
 /// Fields that alone may stand for the object that they are in.
 const NAMING: &[&str] = &["label", "question"];
 /// Fields that hold names which may be a number alone.
-const NUMBERED: &[&str] = &["id", "job"];
+const NUMBERED: &[&str] = &["add_blocked_by", "add_blocks", "blocked_by", "id", "job", "task"];
 
 /// Parses arguments that were not JSON when they streamed in.
 ///

@@ -30,10 +30,14 @@ const NAMES: &[(&str, &[&str])] = &[
     ("items", &["todos"]),
     ("text", &["content"]),
     ("status", &["state"]),
+    ("task", &["taskId", "task_id", "id"]),
+    ("add_blocks", &["addBlocks"]),
+    ("add_blocked_by", &["addBlockedBy"]),
+    ("blocked_by", &["blockedBy"]),
 ];
 
 /// Fields of other products that say nothing more beside one of ours: ours, and theirs.
-const SAID: &[(&str, &str)] = &[("status", "activeForm")];
+const SAID: &[(&str, &str)] = &[("status", "activeForm"), ("subject", "activeForm")];
 
 /// What other products' names for a tool say by themselves: field and value.
 const IMPLIED: &[(&str, &str, &str)] = &[

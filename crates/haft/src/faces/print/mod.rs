@@ -10,10 +10,12 @@ mod out;
 use std::{sync::Arc, time::Duration};
 
 use haft_agent::Command;
-use haft_render::{Changed, Content, EntryState, Transcript};
+use haft_render::{Changed, Content, EntryState, Transcript, todo_count};
 use haft_session::{Evidence, EvidenceReport};
 use haft_tool::Job;
-use haft_types::{AgentPath, Body, Event, Level, Part, Stop, TurnEnd, Usage, When};
+use haft_types::{
+    AgentPath, Body, Event, Level, Part, Stop, TodoItem, TodoState, TurnEnd, Usage, When,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
@@ -62,8 +64,10 @@ struct RunResult {
     lines: Lines,
     usage: Usage,
     evidence: Evidence,
-    /// Whether that is for people, who are not told of it anyway.
-    says_evidence: bool,
+    /// Whether people are told at the end what they did not see.
+    tells_people: bool,
+    /// What was to be done at the end, as the lists of the session have it.
+    todo: Vec<TodoItem>,
     session: Option<String>,
     /// What that cost, once the session is there.
     costs: Option<Costs>,
@@ -197,8 +201,9 @@ async fn run_once(
     }
     let stopped = faces::close(&core).await;
     result.has_schema = start.schema.is_some();
-    result.says_evidence = start.output == Output::Text && !start.verbose;
+    result.tells_people = start.output == Output::Text && !start.verbose;
     result.structured = core.final_answer();
+    result.todo = core.listed();
     told.result = out.is_full() || out.is_over();
     followed?;
     let took = now().saturating_sub(start_time);
@@ -294,8 +299,41 @@ struct Last<'a> {
     structured_output: Option<&'a Value>,
     /// Whether what changed was checked; none where nothing changed.
     evidence: Option<EvidenceReport>,
+    /// What was to be done, and how far it is; none where there is no list.
+    todo: Option<TodoReport<'a>>,
     took_ms: u64,
 }
+
+/// A list of things to do, as programs read it.
+#[derive(Serialize)]
+struct TodoReport<'a> {
+    done: usize,
+    total: usize,
+    items: &'a [TodoItem],
+}
+
+impl<'a> TodoReport<'a> {
+    fn of(items: &'a [TodoItem]) -> Option<Self> {
+        let done = items.iter().filter(|item| item.state == TodoState::Completed).count();
+        (!items.is_empty()).then_some(Self { done, total: items.len(), items })
+    }
+
+    /// What is open, for people; none where nothing is.
+    fn sentence(&self) -> Option<String> {
+        let open = self.items.iter().filter(|item| item.state != TodoState::Completed);
+        let open: Vec<&str> = open.map(|item| &*item.text).collect();
+        let named = open[..open.len().min(NAMED)].join("; ");
+        let more = match open.len().checked_sub(NAMED) {
+            Some(more @ 1..) => format!("; and {more} more"),
+            _ => String::new(),
+        };
+        let count = todo_count(self.items);
+        (!open.is_empty()).then(|| format!("todo: {count}; open: {named}{more}"))
+    }
+}
+
+/// Things to do that people are told at the end.
+const NAMED: usize = 3;
 
 impl Last<'_> {
     fn line(&self) -> serde_json::Result<String> {
@@ -631,6 +669,7 @@ fn last(
         requests: result.costs.as_ref().map_or(&[], |costs| costs.requests()),
         structured_output: result.structured.as_ref(),
         evidence: result.evidence.report(),
+        todo: TodoReport::of(&result.todo),
         took_ms: took,
     };
     Ok(vec![last.line()?])
@@ -641,9 +680,13 @@ fn say_end(result: &RunResult) {
     if matches!(&result.end, Some(TurnEnd::Done { stop: Stop::Length })) {
         say("haft: the answer reached its output limit and may be cut off");
     }
-    let evidence = result.evidence.report().filter(|_| result.says_evidence);
+    let evidence = result.evidence.report().filter(|_| result.tells_people);
     if let Some(report) = evidence {
         say(&format!("haft: {}", view::safe(&report.sentence())));
+    }
+    let todo = TodoReport::of(&result.todo).filter(|_| result.tells_people);
+    if let Some(open) = todo.and_then(|todo| todo.sentence()) {
+        say(&format!("haft: {}", view::safe(&open)));
     }
     for denied in result.lines.denials() {
         let reason = denied.reason.lines().next().unwrap_or_default();

@@ -30,4 +30,5 @@ pub(crate) mod shared_state;
 pub(crate) mod snip;
 pub(crate) mod streams;
 pub(crate) mod switchboard;
+pub(crate) mod tasks;
 pub(crate) mod todo;

@@ -74,6 +74,7 @@ fn scripts() -> Vec<(Vec<Value>, &'static [&'static str])> {
         (calls(&[read("a.txt")]), &[]),
         (calls(&[read("red.png")]), &[]),
         (calls(&[read("missing.txt")]), &[]),
+        (calls(&[json!({"name": "todo", "input": {"items": [{"text": "Read it"}]}})]), &[]),
         (calls(&[read("a.txt"), read("b.txt"), read("red.png")]), &[]),
         (calls(&[json!({"name": "nothing", "input": {}})]), &[]),
         (calls(&[json!({"name": "read", "input": {"paths": 3}})]), &[]),

@@ -128,9 +128,14 @@ fn every_face_shows_how_much_is_done() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         ran
     };
-    assert_eq!(print("text").out, "All but the docs.\n");
-    let last = print("json").json();
-    assert_eq!((&last["status"], &last["calls"]), (&json!("done"), &json!(1)), "{last}");
+    let ran = print("text");
+    assert_eq!(ran.out, "All but the docs.\n");
+    assert!(ran.err.contains("haft: todo: 3 of 4 done; open: Say so in the docs\n"), "{ran:?}");
+    let ran = print("json");
+    let last = ran.json();
+    assert_eq!((&last["todo"]["done"], &last["todo"]["total"]), (&json!(3), &json!(4)), "{last}");
+    assert_eq!(last["todo"]["items"][3]["state"], "in_progress", "{last}");
+    assert!(!ran.err.contains("todo"), "programs read it: {ran:?}");
     let lines = print("stream-json").lines();
     let result = lines.iter().find(|line| line["type"] == "call_result").unwrap();
     assert_eq!((&result["data"]["done"], &result["data"]["total"]), (&json!(3), &json!(4)));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{Input, World, finish};
 
 /// Those that ask a person stand last where nobody can answer.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 18] = [
     "read",
     "bash",
     "edit",
@@ -18,6 +18,10 @@ const NAMES: [&str; 14] = [
     "notebook_edit",
     "snip",
     "todo",
+    "task_create",
+    "task_get",
+    "task_list",
+    "task_update",
     "ask_user",
     "enter_plan",
 ];

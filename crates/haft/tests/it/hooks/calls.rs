@@ -195,6 +195,14 @@ fn in_their_words() -> Vec<(&'static str, Value, &'static str, Value)> {
         ),
         ("grep", json!({"pattern": "x"}), "Grep", json!({"pattern": "x"})),
         ("find", json!({"pattern": "*"}), "Glob", json!({"pattern": "*"})),
+        (
+            "todo",
+            json!({"items": [{"text": "Read it", "status": "pending"}]}),
+            "TodoWrite",
+            json!({"todos": [{"content": "Read it", "status": "pending", "activeForm": "Read it"}]}),
+        ),
+        ("task_create", json!({"subject": "x"}), "TaskCreate", json!({"subject": "x"})),
+        ("task_list", json!({}), "TaskList", json!({})),
     ]
 }
 
@@ -204,7 +212,8 @@ fn a_script_for_claude_code_works_unchanged() {
     let script = world.root().join("guard.py");
     fs::write(&script, GUARD).unwrap();
     let command = format!("{} {}", machine::python().display(), script.display());
-    world.settings(&hook("PreToolUse", "Bash|Read|Edit|MultiEdit|Write|Grep|Glob", &command, ""));
+    let matcher = "Bash|Read|Edit|MultiEdit|Write|Grep|Glob|TodoWrite|TaskCreate|TaskList";
+    world.settings(&hook("PreToolUse", matcher, &command, ""));
     world.file(".env", "A=1\n");
     world.file("a.txt", "one\ntwo\n");
     let flags = ["--mode", "accept-edits"];

@@ -5,3 +5,4 @@ pub(crate) mod jobs;
 mod scrollback;
 pub(crate) mod start;
 pub(crate) mod talks;
+pub(crate) mod todo;
