@@ -24,6 +24,7 @@ use crate::{
     endless::Tail,
     failure::{self, Failed},
     json,
+    shared::NULL_CONTENT,
 };
 
 /// The deltas of one answer.
@@ -315,7 +316,9 @@ impl Attempt {
             // Asked once more for each field that the server says it does not take.
             let field = {
                 let optional = self.provider.wire.optional();
-                refused_field(response.status(), &body, &request, optional)
+                let status = response.status();
+                refused_field(status, &body, &request, optional)
+                    .or_else(|| refused_null(status, &body, &request))
             };
             match field.filter(|field| self.provider.server.refuses(&self.model, field)) {
                 Some(field) => request.without.push(field),
@@ -493,6 +496,19 @@ fn refused_field(status: u16, body: &str, request: &Request, optional: &[&str]) 
     let is_left = |field: &str| !request.without.iter().any(|without| without == field);
     let field = sent.into_iter().find(|field| is_left(field) && names(&body, field));
     field.map(str::to_owned)
+}
+
+/// The sign for a content that is null, where the server wants a text in its place. Some say so with
+/// status 500, since it is their template of the model that fails.
+fn refused_null(status: u16, body: &str, request: &Request) -> Option<String> {
+    const WORDS: [&str; 4] = ["valid string", "must be a string", "expected a string", "nonetype"];
+    let body = body.to_ascii_lowercase();
+    let is_told =
+        matches!(status, 400 | 422 | 500) && WORDS.iter().any(|words| body.contains(words));
+    let mut sent = request.messages.iter().flat_map(|message| &message.pieces().optional);
+    let is_left = !request.without.iter().any(|without| without == NULL_CONTENT);
+    (is_told && is_left && sent.any(|(field, _)| field == NULL_CONTENT))
+        .then(|| NULL_CONTENT.to_owned())
 }
 
 /// Reports whether the text holds the name as a word of its own.

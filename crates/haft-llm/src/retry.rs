@@ -325,15 +325,19 @@ impl Asking {
                 self.step = Step::WithoutReason;
                 (policy.base_ms, "Asking once more".to_owned())
             }
-            LlmError::Empty(_) if self.nothing > 1 => {
-                self.step = Step::Probing;
-                (0, "Asking without a stream, to hear why".to_owned())
-            }
             _ => {
                 let Some(wait_ms) = policy.pause(failed, &error) else {
                     return Err(policy.explained(failed, error));
                 };
-                (wait_ms, format!("Asking again in {}", seconds(wait_ms)))
+                let pause = seconds(wait_ms);
+                // Not at once: a server that fails like this closes the connection behind it, and
+                // what is sent meanwhile is lost.
+                if matches!(error, LlmError::Empty(_)) && self.nothing > 1 {
+                    self.step = Step::Probing;
+                    (wait_ms, format!("Asking without a stream in {pause}, to hear why"))
+                } else {
+                    (wait_ms, format!("Asking again in {pause}"))
+                }
             }
         };
         self.wait_ms = Some(wait_ms);

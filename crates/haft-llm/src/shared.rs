@@ -173,13 +173,20 @@ pub(crate) fn push_kept(out: &mut String, message: &Encoded, kept: &[usize]) {
     });
 }
 
+/// Stands for the content of a message that has calls and no text, among the fields that a server may
+/// refuse. No field has this name.
+pub(crate) const NULL_CONTENT: &str = "null as content";
+
 /// Appends a whole message, but for the fields that the server refuses.
 pub(crate) fn push_message(out: &mut String, message: &Encoded, without: &[String]) {
     let json = message.json();
     let mut from = 0;
-    for (_, range) in message.pieces().optional.iter().filter(|(field, _)| without.contains(field))
-    {
+    let optional = &message.pieces().optional;
+    for (field, range) in optional.iter().filter(|(field, _)| without.contains(field)) {
         out.push_str(&json[from..range.start]);
+        if field == NULL_CONTENT {
+            out.push_str("\"\"");
+        }
         from = range.end;
     }
     out.push_str(&json[from..]);

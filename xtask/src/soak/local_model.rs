@@ -40,13 +40,13 @@ const RUN: Duration = Duration::from_mins(5);
 /// Pieces of an answer after which it counts as one that streams.
 const STREAMS: usize = 5;
 /// Most turns until the window is full.
-const TURNS: u32 = 12;
+const TURNS: u32 = 14;
 
 /// Settings of the person: what is known of the model, by names that the server takes for its one.
 /// The window is left out: haft is to find out by itself.
 const SETTINGS: &str = r#"
 [model]
-retry_seconds = 5
+retry_seconds = 20
 [models."llama.cpp/smol"]
 output = 64
 extra = { temperature = 0, seed = 7 }
@@ -80,7 +80,10 @@ type Step = (&'static str, fn(&mut Place) -> Result<String>);
 /// Every step, in its order.
 const STEPS: &[Step] = &[
     ("streamed", streamed),
-    ("read", |place| called(place, "read", "Read the file notes.txt.")),
+    ("read", |place| {
+        let path = place.root.join("work/notes.txt");
+        called(place, "read", &format!("Read {0} now. The path is {0}", path.display()))
+    }),
     ("ls", |place| called(place, "ls", "List the folder src.")),
     ("grep", |place| called(place, "grep", "Search the files for the word harbour.")),
     ("cancelled", cancelled),
@@ -247,9 +250,11 @@ impl Place {
     /// A prompt for a model, with the lines of what goes on.
     fn prompt(&self, model: &str, prompt: &str, more: &[&str]) -> Result<Running> {
         let model = format!("llama.cpp/{model}");
-        let tools = ["--tools", "read,ls,grep"];
         let mut arguments = vec!["-p", prompt, "--output", "stream-json", "--model", &model];
-        arguments.extend(tools.iter().chain(more));
+        arguments.extend(more);
+        if !more.contains(&"--tools") {
+            arguments.extend(["--tools", "read"]);
+        }
         Running::start(self.haft(&arguments))
     }
 
@@ -258,12 +263,27 @@ impl Place {
         self.prompt(model, prompt, more)?.finish()
     }
 
-    /// What the log of a session has.
-    fn session(&self, id: &str) -> Result<String> {
+    /// The events of a session's log.
+    fn session(&self, id: &str) -> Result<Vec<Value>> {
         let shown = self.haft(&["session", "show", id, "--json"]).output();
         let shown = shown.context("haft session show could not be started")?;
         ensure!(shown.status.success(), "the session's log cannot be read: {shown:?}");
-        Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
+        let lines = String::from_utf8_lossy(&shown.stdout);
+        let events: serde_json::Result<Vec<Value>> =
+            lines.lines().map(serde_json::from_str).collect();
+        events.context("a line of the log is no JSON")
+    }
+
+    /// Judges that each of these words stands once among what the person said in a session.
+    fn has_words(&self, id: &str, words: &[&str]) -> Result<()> {
+        let log = self.session(id)?;
+        let said = |event: &&Value| event["type"] == "user" && event["from"]["who"] == "person";
+        for words in words {
+            let has = |event: &&Value| event["parts"].to_string().contains(words);
+            let times = log.iter().filter(said).filter(has).count();
+            ensure!(times == 1, "{words:?} stands {times} times in the log");
+        }
+        Ok(())
     }
 }
 
@@ -480,7 +500,11 @@ fn streamed(place: &mut Place) -> Result<String> {
 
 /// A call of one tool, made by an entry that forces it.
 fn called(place: &mut Place, tool: &str, prompt: &str) -> Result<String> {
-    let ran = place.ask(&format!("smol-{tool}"), prompt, &["--max-turns", "1"])?;
+    let ran = place.ask(
+        &format!("smol-{tool}"),
+        prompt,
+        &["--max-turns", "1", "--tools", "read,ls,grep"],
+    )?;
     ran.ended("limit")?;
     let (calls, results) = (ran.of("call"), ran.of("call_result"));
     let [call, ..] = calls[..] else { bail!("no call came: {}", ran.result()) };
@@ -488,6 +512,8 @@ fn called(place: &mut Place, tool: &str, prompt: &str) -> Result<String> {
     ensure!(call["tool"] == tool && ended["tool"] == tool, "another tool was called: {call}");
     let text = ended["parts"][0]["text"].as_str().unwrap_or_default();
     ensure!(!text.trim().is_empty(), "the result says nothing: {ended}");
+    // A history in which an answer has nothing but a call is sent back, too.
+    place.ask("smol", "What did it say?", &["-r", ran.session()?])?.ended("done")?;
     let (input, status) = (&call["input"], &ended["status"]);
     Ok(format!("{} -> {status}: {}", short(&input.to_string()), short(text)))
 }
@@ -505,8 +531,9 @@ fn cancelled(place: &mut Place) -> Result<String> {
     ensure!(ran.code == Some(1), "it ended with the code {:?}", ran.code);
     let (session, said) = (ran.session()?, pieces(&ran.lines).concat());
     let log = place.session(session)?;
-    let kept = said.split('\n').next().unwrap_or_default();
-    ensure!(log.contains(kept), "what streamed is not in the log: {kept:?}");
+    let kept = log.iter().filter(|event| event["type"] == "answer_part");
+    let kept: String = kept.filter_map(|event| event["part"]["text"].as_str()).collect();
+    ensure!(kept.starts_with(&said), "of {said:?} the log has {kept:?}");
     let next = place.ask("smol", "Say yes.", &["-r", session])?;
     let text = next.ended("done")?["text"].as_str().unwrap_or_default();
     ensure!(next.session()? == session, "another session was begun");
@@ -530,9 +557,9 @@ fn interrupt(_: &Child) -> Result<()> {
     bail!("there are no signals on this system")
 }
 
-/// Words of about a fifth of the window, which say which turn they are of.
+/// Words of about a seventh of the window, which say which turn they are of.
 fn filler(turn: u32) -> String {
-    let words = "the tide comes in and the boats go out again ".repeat(80);
+    let words = "the tide comes in and the boats go out again ".repeat(60);
     format!("This is part {turn} of my story: {words}. What is it about?")
 }
 
@@ -556,8 +583,7 @@ fn overflow(place: &mut Place) -> Result<String> {
         let named = named.with_context(|| format!("no overflow was told: {refused:?}"))?;
         let next = place.ask("smol", "What did I tell you?", &["-r", &session])?;
         next.ended("done")?;
-        let log = place.session(&session)?;
-        ensure!(log.contains("part 1 of my story"), "the first words are not in the log");
+        place.has_words(&session, &["part 1 of my story"])?;
         return Ok(format!("in turn {turn}: {}; {}", short(named), short(receipt)));
     }
     bail!("{TURNS} turns did not fill the window of {WINDOW} tokens")
@@ -601,15 +627,8 @@ fn named(ran: &Ran, port: u16) -> Result<String> {
 
 /// A session goes on, and its log has these words, each once.
 fn goes_on(place: &Place, session: &str, words: &[&str]) -> Result<()> {
-    let next = place.ask("smol", "Say yes.", &["-r", session])?;
-    next.ended("done")?;
-    let log = place.session(session)?;
-    for words in words {
-        let said = |line: &&str| line.contains("\"user\"") && line.contains(words);
-        let times = log.lines().filter(said).count();
-        ensure!(times == 1, "{words:?} stands {times} times in the log");
-    }
-    Ok(())
+    place.ask("smol", "Say yes.", &["-r", session])?.ended("done")?;
+    place.has_words(session, words)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::{
     Blobs, Effort, Encoded, Request, Role, Target,
     history::{Item, repaired},
     json::{push_field, push_string},
-    shared::{self, NO_OUTPUT, NO_RESULT, NOTHING, push_text},
+    shared::{self, NO_OUTPUT, NO_RESULT, NOTHING, NULL_CONTENT, push_text},
     wire::Pieces,
 };
 
@@ -43,14 +43,17 @@ fn push_user(out: &mut String, parts: &[Part], target: &Target, blobs: &dyn Blob
     let shown = |part: &&Part| {
         matches!(part, Part::Text { .. } | Part::Image { .. }) && shared::says_something(part)
     };
-    let mut parts = parts.iter().filter(shown).peekable();
-    match parts.next() {
-        None => push_string(out, NOTHING),
-        // Plain text goes as a string: some servers take nothing else.
-        Some(Part::Text { text }) if parts.peek().is_none() => push_string(out, text),
-        Some(first) => {
+    let parts: Vec<&Part> = parts.iter().filter(shown).collect();
+    let texts = parts.iter().map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    // Plain text goes as a string: some servers, and templates of models, take nothing else.
+    match texts.collect::<Option<Vec<&str>>>() {
+        Some(texts) if texts.is_empty() => push_string(out, NOTHING),
+        Some(texts) => push_string(out, &texts.join("\n\n")),
+        None => {
             out.push('[');
-            let parts = std::iter::once(first).chain(parts);
             shared::push_list(out, parts, |out, part| match part {
                 Part::Text { text } => push_text(out, text),
                 Part::Image { blob } => push_image(out, blob, target, blobs),
@@ -74,7 +77,12 @@ fn push_assistant(pieces: &mut Pieces, parts: &[Part], own: bool) {
     out.push_str(",\"content\":");
     match (texts.is_empty(), calls.is_empty()) {
         (false, _) => push_string(out, &texts.join("\n\n")),
-        (true, false) => out.push_str("null"),
+        (true, false) => {
+            // What the reference says; a server that wants a text gets an empty one.
+            let start = out.len();
+            out.push_str("null");
+            pieces.optional.push((NULL_CONTENT.to_owned(), start..out.len()));
+        }
         (true, true) => push_string(out, NOTHING),
     }
     if own {
