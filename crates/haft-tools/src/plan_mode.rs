@@ -27,8 +27,8 @@ pub const PLAN_BEGINS: &str = "Mode plan is on: change nothing until the person 
 /// How the model is told that it is over; the mode follows.
 pub const PLAN_ENDS: &str = "Mode plan is off: changes are no longer denied for it. The mode is ";
 
-/// Most bytes of a plan.
-const PLAN_MAX: usize = 64 << 10;
+/// Most bytes of a plan: all of it stands behind every summary.
+const PLAN_MAX: usize = 20_000;
 /// The key of the state that has the approved plan.
 const KEY: &str = "plan";
 /// The answer that leaves the mode as it is.

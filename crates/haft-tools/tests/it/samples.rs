@@ -205,7 +205,7 @@ fn exit_plan(sample: Sample) -> Sample {
     let large = "x".repeat(1 << 20);
     Sample {
         good: vec![of("1. Mend a.rs")],
-        bad: vec![(of(" "), vec!["plan", "empty"]), (of(&large), vec!["1048576 bytes", "65536"])],
+        bad: vec![(of(" "), vec!["plan", "empty"]), (of(&large), vec!["1048576 bytes", "20000"])],
         denied: Some(("ExitPlanMode", of("1. Mend a.rs"))),
         ..sample
     }
