@@ -20,6 +20,7 @@ pub(crate) mod other_models;
 pub(crate) mod outages;
 pub(crate) mod output;
 pub(crate) mod output_schema;
+pub(crate) mod plan;
 pub(crate) mod print;
 pub(crate) mod provider;
 pub(crate) mod repetition;
