@@ -200,3 +200,21 @@ pub fn response(tool: &str, outcome: &Outcome) -> Value {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_says_as_others_do_whether_it_takes_several_options() {
+        let question = |kind: &str| json!({"question": "Q?", "kind": kind}).as_object().cloned();
+        for (kind, kept, is_several) in
+            [("multi", None, true), ("single", None, false), ("text", Some("text"), false)]
+        {
+            let mut question = question(kind).unwrap();
+            several(&mut question);
+            assert_eq!(question.get("kind").and_then(Value::as_str), kept, "{kind}");
+            assert_eq!(question["multiSelect"], is_several, "{kind}");
+        }
+    }
+}

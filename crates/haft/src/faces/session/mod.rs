@@ -189,7 +189,9 @@ fn show_question(
 
 /// How a question was answered, in a line.
 fn answered(reply: &Reply, by: &Answerer) -> String {
-    let words = reply.text.as_ref().map(|text| format!(": {}", view::safe(text)));
+    let filled = || reply.input.as_ref().map(ToString::to_string);
+    let words = reply.text.clone().or_else(filled);
+    let words = words.map(|text| format!(": {}", view::safe(&text)));
     let option = view::safe(&reply.option);
     match by {
         Answerer::Person(face) => {

@@ -68,6 +68,9 @@ fn line_mode_takes_a_line_for_each_question_and_asks_before_it_sends() {
     let input = json!({"q1": "SQLite", "q2": ["lint", "and audit"]});
     let reply = Reply { input: Some(input), ..Reply::pick("answer") };
     assert_eq!(replies, [(reply, Answerer::Person("line".into()))]);
+    let kept = world.run(&["session", "show", &world.only_session(), "--question", "1"]);
+    let answered = r#"answered with answer (line): {"q1":"SQLite","q2":["lint","and audit"]}"#;
+    assert!(kept.out.contains("  2  SQLite: a file") && kept.out.contains(answered), "{kept:?}");
     let (_, shown) = ran.out.split_once("> go on").unwrap();
     insta::assert_snapshot!("line", shown.split("Go on with").next().unwrap());
 }
