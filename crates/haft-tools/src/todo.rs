@@ -30,6 +30,7 @@ pub struct Todo {}
 /// Arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
+    /// The whole list, in order.
     items: Option<Vec<Item>>,
 }
 
@@ -75,8 +76,8 @@ impl Tool for Todo {
             ..ToolSpec::new(
                 "todo",
                 "Todo list",
-                "Keep the list of steps, which the person sees. Give all of it each time, in \
-                 order, at most one in_progress. Without items it shows the list.",
+                "Keep the list of steps, which the person sees, with at most one in_progress. \
+                 Without items it shows the list.",
             )
         }
     }

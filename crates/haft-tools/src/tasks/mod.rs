@@ -245,7 +245,7 @@ impl Tool for TaskList {
     }
 }
 
-/// How far a task is to be, or that it is to go.
+// How far a task is to be, or that it is to go: the field says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum NewStatus {
@@ -260,9 +260,13 @@ enum NewStatus {
 pub struct UpdateInput {
     /// Its number.
     task: String,
+    /// deleted takes it off the list.
     status: Option<NewStatus>,
+    /// New words.
     subject: Option<String>,
+    /// A new description.
     description: Option<String>,
+    /// Who does it; empty for nobody.
     owner: Option<String>,
     /// Tasks that wait for it.
     add_blocks: Option<Vec<String>>,

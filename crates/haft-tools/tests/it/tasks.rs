@@ -9,11 +9,11 @@ use serde_json::json;
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_change_is_lost_to_another_one() {
     let world = World::memory(haft_tools::builtin(), [("a.txt", "")]).unwrap();
-    let make = |number: usize| {
+    let create = |number: usize| {
         let input = json!({"subject": format!("thing {number}")});
         world.call("task_create", input)
     };
-    let made = join_all((0..60).map(make)).await;
+    let made = join_all((0..60).map(create)).await;
     assert!(made.iter().all(|outcome| outcome.status == Status::Done), "{made:?}");
     // Each of sixty calls adds another blocker of one task, beside others that complete these.
     let change = |id: usize| {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     mock_provider::{Mock, WIRES, Wire},
-    world::{Input, Ran, World, ended, finish},
+    world::{Input, PATIENCE, Ran, World, ended, finish},
 };
 
 const TASKS: &str = "tools.todo = 'tasks'\n";
@@ -29,7 +29,7 @@ fn they_survive_a_resume_and_a_compaction_on_each_wire() {
     for wire in WIRES {
         let world = World::new();
         world.settings(TASKS);
-        let filler = "some words to fill the window with, ".repeat(500);
+        let filler = "some words to fill the window with, ".repeat(1_500);
         let mock = Mock::with(move |number, request| {
             let body = String::from_utf8_lossy(&request.body);
             if body.contains("You sum up the work of a coding agent") {
@@ -63,12 +63,12 @@ fn they_survive_a_resume_and_a_compaction_on_each_wire() {
         assert!(bodies[2].contains(free) && bodies[2].contains(listed), "{}", bodies[2]);
         assert!(bodies[4].contains("#2 [>] Mend it (owner me)"), "{}", bodies[4]);
         let command = wire.haft(&world, &mock.url(), &["--line", "-c"]);
-        finish(command, &Input::Pipe("/compact\nand now?\n"));
+        let ran = finish(command, &Input::Pipe("/compact\nand now?\n"));
         let last = mock.bodies().pop().unwrap();
         let attached = "# Your tasks, word for word (task_get has what belongs to one)\\n#1 [x] Read \
                         it\\n#2 [>] Mend it (owner me; blocked by #1)\\n#3 [ ] Test it (blocked by \
                         #1, #2)\\n";
-        assert_eq!(last.matches(attached).count(), 1, "{wire:?}: {last}");
+        assert_eq!(last.matches(attached).count(), 1, "{wire:?}: {ran:?}: {last}");
         assert!(!last.contains("words to fill the window"), "{last}");
     }
 }
@@ -115,7 +115,7 @@ fn processes_lose_nothing_of_each_other() {
     for _ in 0..2 {
         let all: Vec<Child> = (0..4).map(begin).collect();
         for mut child in all {
-            let code = ended(&mut child, std::time::Duration::from_secs(60)).code();
+            let code = ended(&mut child, PATIENCE).code();
             assert!(code == Some(0) || code == Some(1), "{code:?}");
             made += usize::from(code == Some(0));
         }

@@ -50,7 +50,7 @@ fn compacted(events: &[Event]) -> usize {
 fn it_survives_a_resume_and_a_compaction_word_for_word_on_each_wire() {
     for wire in WIRES {
         let world = World::new();
-        let filler = "some words to fill the window with, ".repeat(500);
+        let filler = "some words to fill the window with, ".repeat(1_500);
         let mock = Mock::with(move |number, request| {
             let body = String::from_utf8_lossy(&request.body);
             if body.contains("You sum up the work of a coding agent") {
