@@ -43,25 +43,20 @@ const STREAMS: usize = 5;
 const TURNS: u32 = 14;
 
 /// Settings of the person: what is known of the model, by names that the server takes for its one.
-/// The window is left out: haft is to find out by itself.
+/// The window is left out: haft is to find out by itself. Short answers keep it fast.
 const SETTINGS: &str = r#"
 [model]
 retry_seconds = 20
 [models."llama.cpp/smol"]
-output = 64
-extra = { temperature = 0, seed = 7 }
+extra = { temperature = 0, seed = 7, max_tokens = 48 }
 [models."llama.cpp/smol-long"]
-output = 2000
-extra = { temperature = 0, seed = 7, min_tokens = 1800 }
+extra = { temperature = 0, seed = 7, min_tokens = 1800, max_tokens = 2000 }
 [models."llama.cpp/smol-read"]
-output = 200
-extra = { temperature = 0, tool_choice = { type = "function", function = { name = "read" } } }
+extra = { temperature = 0, max_tokens = 200, tool_choice = { type = "function", function = { name = "read" } } }
 [models."llama.cpp/smol-ls"]
-output = 200
-extra = { temperature = 0, tool_choice = { type = "function", function = { name = "ls" } } }
+extra = { temperature = 0, max_tokens = 200, tool_choice = { type = "function", function = { name = "ls" } } }
 [models."llama.cpp/smol-grep"]
-output = 200
-extra = { temperature = 0, tool_choice = { type = "function", function = { name = "grep" } } }
+extra = { temperature = 0, max_tokens = 200, tool_choice = { type = "function", function = { name = "grep" } } }
 "#;
 
 /// Runs a module as Python's `-m` does, and ends with whoever holds the other end of its input.
@@ -80,10 +75,7 @@ type Step = (&'static str, fn(&mut Place) -> Result<String>);
 /// Every step, in its order.
 const STEPS: &[Step] = &[
     ("streamed", streamed),
-    ("read", |place| {
-        let path = place.root.join("work/notes.txt");
-        called(place, "read", &format!("Read {0} now. The path is {0}", path.display()))
-    }),
+    ("read", |place| called(place, "read", "Read the file notes.txt.")),
     ("ls", |place| called(place, "ls", "List the folder src.")),
     ("grep", |place| called(place, "grep", "Search the files for the word harbour.")),
     ("cancelled", cancelled),
