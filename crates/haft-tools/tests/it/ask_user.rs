@@ -1,4 +1,4 @@
-//! ask_user: questions stay open, answers come back, and what is too much is refused.
+//! `ask_user`: questions stay open, answers come back, and what is too much is refused.
 
 use std::{sync::Arc, time::Duration};
 

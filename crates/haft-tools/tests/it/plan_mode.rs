@@ -1,4 +1,4 @@
-//! enter_plan and exit_plan: only a person widens the mode, by a plan that was shown.
+//! `enter_plan` and `exit_plan`: only a person widens the mode, by a plan that was shown.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn kept(world: &World) -> Option<String> {
         }
         _ => None,
     });
-    plans.last()
+    plans.reduce(|_, last| last)
 }
 
 #[tokio::test]

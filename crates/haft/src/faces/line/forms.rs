@@ -3,6 +3,8 @@
 //! **Invariant:** no key answers while a form is filled in, but Ctrl-D, which is a no. What does not
 //! fit a field is told and asked for again. Several fields are shown once more before they are sent.
 
+use std::fmt::Write as _;
+
 use haft_render::{Form, exact};
 use haft_types::{Question, QuestionId, QuestionKind, Reply};
 
@@ -66,7 +68,12 @@ impl Filling {
     /// What is filled in.
     pub fn filled(&self) -> String {
         let lines = self.form.filled();
-        lines.iter().map(|line| format!("  {}\n", exact(line).replace('\n', "\n    "))).collect()
+        let mut text = String::new();
+        for line in &lines {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {}", exact(line).replace('\n', "\n    "));
+        }
+        text
     }
 
     /// A reply with what is filled in.
@@ -137,9 +144,9 @@ impl LineMode {
         let Some(question) = self.questions.front() else { return Ok(()) };
         let mut text = String::new();
         for choice in &question.options {
-            text.push_str(&format!("  [{}] {}\n", choice.key, exact(&choice.label)));
+            let _ = writeln!(text, "  [{}] {}", choice.key, exact(&choice.label));
         }
-        text.push_str(&format!("  [{CHANGE}] change the last one\n"));
+        let _ = writeln!(text, "  [{CHANGE}] change the last one");
         self.offered = question.options.clone();
         self.stand_anew();
         self.put(&text)

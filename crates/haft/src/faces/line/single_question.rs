@@ -126,14 +126,13 @@ async fn fill(
     let options = || question.options.iter();
     say("  Each answer is a line; a lone ! gives none.");
     loop {
-        match filling.asks() {
-            Some(asks) => say(asks.trim_end()),
-            None => {
-                for choice in options() {
-                    say(&format!("  [{}] {}", choice.key, safe(&choice.label)));
-                }
-                say(&format!("  [{CHANGE}] change the last one"));
+        if let Some(asks) = filling.asks() {
+            say(asks.trim_end());
+        } else {
+            for choice in options() {
+                say(&format!("  [{}] {}", choice.key, safe(&choice.label)));
             }
+            say(&format!("  [{CHANGE}] change the last one"));
         }
         let line = match typed.recv().await? {
             Typed::Bytes(bytes, _) => String::from_utf8_lossy(&bytes).into_owned(),

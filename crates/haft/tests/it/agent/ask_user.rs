@@ -1,4 +1,4 @@
-//! ask_user through every face: who can answer is asked, and where nobody is that is said at once.
+//! `ask_user` through every face: who can answer is asked, and where nobody is that is said at once.
 
 use std::{io::Write as _, process::Stdio};
 

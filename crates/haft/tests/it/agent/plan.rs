@@ -1,4 +1,4 @@
-//! enter_plan and exit_plan through the faces: who can answer decides, and where nobody is that is
+//! `enter_plan` and `exit_plan` through the faces: who can answer decides, and where nobody is that is
 //! said.
 
 use haft_types::{Body, Event, Mode};
