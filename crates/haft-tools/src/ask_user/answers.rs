@@ -10,7 +10,7 @@ use super::questions::{AskedQuestion, field_name};
 
 /// What programs get.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct UserReply {
+pub(super) struct AskUserData {
     /// Each question with its answer; empty where the person gave none at all.
     answers: Vec<Answer>,
     /// What the person said in place of an answer.
@@ -68,7 +68,7 @@ pub(super) fn outcome(questions: &[AskedQuestion], reply: &Reply, by: String) ->
                      assumed."
                 .to_owned(),
         };
-        let data = json!(UserReply { answers: Vec::new(), instead, by });
+        let data = json!(AskUserData { answers: Vec::new(), instead, by });
         let detail = Shape::Markdown { text: "no answer".into() };
         return Outcome::text(text).with_data(data).with_detail(detail);
     }
@@ -82,6 +82,6 @@ pub(super) fn outcome(questions: &[AskedQuestion], reply: &Reply, by: String) ->
     let lines: Vec<String> = questions.iter().zip(&answers).map(line).collect();
     let text = lines.join("\n");
     let detail = Shape::Markdown { text: lines.join("\n\n") };
-    let data = json!(UserReply { answers, instead: None, by });
+    let data = json!(AskUserData { answers, instead: None, by });
     Outcome::text(text).with_data(data).with_detail(detail)
 }

@@ -16,7 +16,7 @@ use haft_types::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::{answers::UserReply, questions::AskedQuestion};
+use self::{answers::AskUserData, questions::AskedQuestion};
 use crate::Options;
 
 /// Most questions of one call.
@@ -56,7 +56,7 @@ impl Tool for AskUser {
             ..Guideline::default()
         };
         ToolSpec {
-            output_schema: schema_of::<UserReply>(),
+            output_schema: schema_of::<AskUserData>(),
             aliases: vec!["AskUserQuestion".into()],
             snippet: "Ask the person 1 to 5 questions and wait for the answers".into(),
             guidelines: vec![guideline],

@@ -163,8 +163,7 @@ pub async fn run(
     drop(talk);
     let (core, _) = live.stop().await;
     agent::end_talk(&core, "prompt_input_exit").await;
-    let stopped = super::close(&core).await;
-    say_stopped(&stopped);
+    say_stopped(&super::close(&core).await);
     ending?;
     if spoke { print(&farewell(core.session_id())) } else { Ok(()) }
 }
