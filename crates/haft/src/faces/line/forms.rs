@@ -67,11 +67,9 @@ impl Filling {
 
     /// What is filled in.
     pub fn filled(&self) -> String {
-        let lines = self.form.filled();
         let mut text = String::new();
-        for line in &lines {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "  {}", exact(line).replace('\n', "\n    "));
+        for line in self.form.filled() {
+            let _ = writeln!(text, "  {}", exact(&line).replace('\n', "\n    "));
         }
         text
     }
