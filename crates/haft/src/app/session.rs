@@ -190,9 +190,7 @@ impl SessionBuilder<'_> {
         *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
         session.services = services;
-        past.reserve_ids(&session);
-        let (own, shared) = apart(past.values.clone());
-        session.shared.restore(shared);
+        let own = past.restore(&session);
         let session = Arc::new(session);
         let hooks = Hooks::of(&base, &bus, session.clone(), log_path);
         let registry = base.registry(common, &env, &extensions.tools).await?;
@@ -479,6 +477,15 @@ impl Past {
     fn reserve_ids(&self, session: &Session) {
         self.calls.iter().chain(&self.ended).for_each(|call| session.saw_call(call));
         self.questions.iter().for_each(|question| session.questions.saw(question));
+    }
+
+    /// Has a session go on with its ids and what its agents share; gives the values of the main
+    /// agent's conversation.
+    fn restore(&self, session: &Session) -> BTreeMap<String, Value> {
+        self.reserve_ids(session);
+        let (own, shared) = apart(self.values.clone());
+        session.shared.restore(shared);
+        own
     }
 
     fn resumed(&mut self) -> Option<Resumed> {

@@ -22,6 +22,7 @@ const CALLS = [
   ["job", { action: "list" }],
   ["read", { path: "n.ipynb" }],
   ["notebook_edit", { path: "n.ipynb", cell: 1, new_source: "beta" }],
+  ["todo", { items: [{ text: "read it", status: "in_progress" }] }],
   ["read", { path: "pixel.png" }],
   ["bash", { command: "echo wrong >&2; exit 3" }],
   ["read", { path: "missing.txt" }],

@@ -58,7 +58,7 @@ async def wait_for(condition, seconds=20):
         await anyio.sleep(0.01)
 
 
-NAMES = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit"]
+NAMES = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit", "todo"]
 
 
 async def tools():
@@ -87,7 +87,7 @@ def listed(answer):
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["type"] == "object", tool
         assert tool.title and tool.description and tool.annotations, tool
-        reads = tool.name in ("read", "grep", "find", "ls")
+        reads = tool.name in ("read", "grep", "find", "ls", "todo")
         assert tool.annotations.read_only_hint == reads, tool
         assert tool.annotations.destructive_hint != reads, tool
     return answer.tools
@@ -113,6 +113,7 @@ async def every_tool(*arguments):
         "bash": {"command": "echo out; touch made"},
         "job": {"action": "list"},
         "notebook_edit": {"path": "n.ipynb", "cell": 1, "new_source": "beta"},
+        "todo": {"items": [{"text": "read it", "status": "in_progress"}]},
     }
     assert sorted(calls) == sorted(NAMES)
     answers = {}

@@ -139,7 +139,8 @@ fn the_inspector_lists_the_tools() {
     let listed: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
     let names: Vec<&str> =
         listed["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
-    let wanted = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit"];
+    let wanted =
+        ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit", "todo"];
     assert_eq!(names, wanted);
 }
 
@@ -230,7 +231,8 @@ fn the_list_of_tools_is_small_and_tells_what_changes_things() {
     assert!(bytes < 14_000, "{bytes} bytes");
     for tool in listed["result"]["tools"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
-        let reads = ["read", "grep", "find", "ls"].contains(&name);
+        // A list that haft alone has changes nothing of the person's.
+        let reads = ["read", "grep", "find", "ls", "todo"].contains(&name);
         let hints = &tool["annotations"];
         assert_eq!(hints["destructiveHint"], json!(!reads), "{tool}");
         assert_eq!(hints["readOnlyHint"], json!(reads), "{tool}");
