@@ -144,6 +144,8 @@ mod tests {
             temp: Some(path(b"/tmp/x")),
             net: Net::Port(4711),
             sockets: true,
+            keeps_attributes: true,
+            builds_apart: true,
             level: Some(Level::Landlock),
         };
         let sent = serde_json::to_string(&limits).unwrap();

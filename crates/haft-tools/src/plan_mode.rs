@@ -90,8 +90,7 @@ impl Tool for EnterPlan {
             ..ToolSpec::new(
                 "enter_plan",
                 "Plan first",
-                "Go into mode plan, where nothing can be changed until the person approves a plan. \
-                 For big changes, or where the way is open.",
+                "Change nothing until the person approves a plan (mode plan). For big or open work.",
             )
         }
     }
@@ -156,8 +155,8 @@ impl Tool for ExitPlan {
             ..ToolSpec::new(
                 "exit_plan",
                 "Present the plan",
-                "In mode plan: present the whole plan to the person, who approves it or sends it \
-                 back. It leaves nothing to decide: files, changes, order, checks.",
+                "Present the whole plan; it leaves nothing to decide. The person approves or \
+                 returns it.",
             )
         }
     }
@@ -258,7 +257,7 @@ fn answered(cx: &Cx, plan: String, reply: &Reply) -> Result<Outcome, ToolError> 
         text.push_str(words);
     }
     if let Some(changed) = &changed {
-        let shown = diff::diff(&plan, changed, CHANGED);
+        let shown = diff::diff(&format!("{plan}\n"), &format!("{changed}\n"), CHANGED);
         text.push_str(
             "\nThe person changed the plan; what counts is the plan with these changes:\n",
         );

@@ -17,7 +17,7 @@ pub(crate) mod filter;
 pub(crate) mod grants;
 pub(crate) mod home_removal;
 pub(crate) mod outside;
-mod planning;
+pub(crate) mod planning;
 pub(crate) mod restricted;
 pub(crate) mod script;
 pub(crate) mod self_kill;

@@ -3,10 +3,26 @@
 //! **Invariant:** what is known to change something is refused, with what it is. What may do anything
 //! runs only where a sandbox holds it: the workspace stays as it is, and the network is off.
 
-use haft_types::{Access, Origin, Target};
+use haft_types::{Access, Effect, HostPath, Mode, Origin, Target};
 
 use super::{Ask, Judged, Ruling, doing, is_own_file};
 use crate::{Verdict, sandbox::scope::unconfined};
+
+/// Reports whether an effect is that a build writes somewhere below a folder of the workspace. In mode
+/// plan it writes elsewhere, or not at all.
+pub(crate) fn is_of_a_build(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
+    let Judged { effect, .. } = judged;
+    let (roots, cwd) = (&ask.place.roots, &ask.place.cwd);
+    let is_root = |path: &HostPath| roots.iter().chain([cwd]).any(|root| root == path);
+    let is_below = match &effect.target {
+        Target::Tree { .. } => true,
+        Target::Path { path, .. } => is_root(path),
+        _ => false,
+    };
+    let runs = |one: &Effect| matches!(one.target, Target::Command { .. });
+    let by_command = ask.plan.effects.iter().any(runs);
+    ask.mode == Mode::Plan && effect.access == Access::Modify && is_below && by_command
+}
 
 /// Reports whether mode plan lets an effect be.
 fn is_possible(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
@@ -25,8 +41,6 @@ fn is_possible(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
             let lives_on = ask.plan.lives_on && judged.script.is_none();
             is_known && !lives_on && ask.inside().is_some()
         }
-        // What a build would write in the workspace it writes elsewhere, or not at all.
-        Target::Tree { .. } if effect.access == Access::Modify && ask.inside().is_some() => true,
         Target::Path { .. } | Target::Tree { .. } | Target::Secret { .. } => ask.is_held(judged),
         Target::Net { .. } | Target::Anything => false,
     }

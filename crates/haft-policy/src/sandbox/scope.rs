@@ -12,7 +12,7 @@ use haft_types::{Access, Effect, HostPath, Mode, Origin, Plan, Target};
 use crate::{
     Ask, CREDENTIALS, PROTECTED, Policy, ProtectedPath,
     command::script::{Part, Script},
-    decide::{Judged, Placed, Remember, Ruling, doing, is_host},
+    decide::{Judged, Placed, Remember, Ruling, doing, is_host, planning},
     places::protected::find,
     rules::{
         glob::PathGlob,
@@ -196,7 +196,9 @@ impl Ask<'_> {
 
     /// Whether an effect is allowed because the sandbox holds it.
     pub(crate) fn is_held(&self, judged: &Judged<'_>) -> bool {
-        self.inside().is_some_and(|walls| walls.covers(judged, self))
+        self.inside().is_some_and(|walls| {
+            walls.covers(judged, self) || planning::is_of_a_build(judged, self)
+        })
     }
 }
 

@@ -197,7 +197,7 @@ fn ask_user(sample: Sample) -> Sample {
 
 fn enter_plan(sample: Sample) -> Sample {
     let (good, denied) = (vec![json!({})], Some(("EnterPlanMode", json!({}))));
-    Sample { good, bad: vec![(json!({"mode": "ask"}), vec!["mode"])], denied, ..sample }
+    Sample { good, bad: vec![(json!(7), vec![])], denied, ..sample }
 }
 
 fn exit_plan(sample: Sample) -> Sample {

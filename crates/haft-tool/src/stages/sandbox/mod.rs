@@ -40,7 +40,7 @@ impl Stage for Sandbox {
             let host = call.cx.dispatcher.host.clone();
             let looks = call.ruling.as_ref().is_some_and(|ruling| ruling.looks || ruling.hides);
             let leaves = || call.plan().is_none_or(|plan| plan.effects.contains(&unconfined()));
-            let places = if looks || leaves() || !runs(&call) {
+            let places = if looks || leaves() || !runs(&call) || is_planning(&call) {
                 precreated::Places::default()
             } else {
                 precreated::Places::make(&mut call).await
@@ -317,7 +317,10 @@ fn inside(call: &Call, policy: &Policy, walls: &SandboxScope, homes: &[HostPath]
     let touched: Vec<(Access, &Located)> = located
         .filter_map(|(effect, located)| Some((effect.access, located.as_ref()?.as_ref().ok()?)))
         .collect();
-    let changed = || touched.iter().filter(|(access, _)| *access != Access::Observe);
+    // In mode plan nobody is asked for more than the walls let it write.
+    let is_planning = is_planning(call);
+    let changed =
+        || touched.iter().filter(|(access, _)| *access != Access::Observe && !is_planning);
     let (mut write, mut folders) = (walls.write.clone(), walls.write.clone());
     for (_, found) in changed().filter(|(_, found)| !is_harmless(&found.real)) {
         // For what is not there its folder would have to be writable, which nobody was asked about.
