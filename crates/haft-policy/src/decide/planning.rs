@@ -24,6 +24,17 @@ pub(crate) fn is_of_a_build(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
     ask.mode == Mode::Plan && effect.access == Access::Modify && is_below && by_command
 }
 
+/// Reports whether a command runs in a program of its own, which begins with it.
+fn is_new(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
+    match (&judged.effect.target, &ask.tool.origin) {
+        (Target::Command { fresh_in, .. }, Origin::Builtin) => {
+            fresh_in.is_some() && !ask.plan.lives_on
+        }
+        (Target::Command { .. }, Origin::Executable { .. }) => true,
+        _ => false,
+    }
+}
+
 /// Reports whether mode plan lets an effect be.
 fn is_possible(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
     let effect = judged.effect;
@@ -35,12 +46,8 @@ fn is_possible(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
     }
     match effect.target {
         Target::State { .. } => ask.tool.origin == Origin::Builtin,
-        // A shell that goes on may have begun where nothing held it.
-        Target::Command { .. } => {
-            let is_known = matches!(ask.tool.origin, Origin::Builtin | Origin::Executable { .. });
-            let lives_on = ask.plan.lives_on && judged.script.is_none();
-            is_known && !lives_on && ask.inside().is_some()
-        }
+        // A shell or a job that goes on may have begun where nothing held it.
+        Target::Command { .. } => is_new(judged, ask) && ask.inside().is_some(),
         Target::Path { .. } | Target::Tree { .. } | Target::Secret { .. } => ask.is_held(judged),
         Target::Net { .. } | Target::Anything => false,
     }
@@ -56,7 +63,7 @@ pub(crate) fn refused(ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
     let is_command = matches!(one.effect.target, Target::Command { .. });
     let why = match ask.walls {
         None if is_command => " where no sandbox holds commands",
-        _ if is_command && ask.plan.lives_on => " in a shell that goes on",
+        _ if is_command && !is_new(one, ask) => " in a program that goes on",
         _ => "",
     };
     Some(Ruling::new(Verdict::Deny, None, &what, |what| {

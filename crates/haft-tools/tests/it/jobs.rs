@@ -457,11 +457,11 @@ async fn input_is_judged_as_a_command_and_stopping_is_free() {
     let denied = job(&world, "input", json!({"text": "cd /; rm -r x\n"})).await;
     assert_eq!(denied.status, Status::Denied, "{}", denied.joined_text());
     world.mode(Mode::Ask);
-    let asked = job(&world, "input", json!({"text": "touch made\n"})).await;
-    assert_eq!(asked.status, Status::Denied, "{}", asked.joined_text());
+    assert_eq!(job(&world, "input", json!({"text": "touch made\n"})).await.status, Status::Denied);
     world.mode(Mode::Plan);
     assert_eq!(job(&world, "output", json!({})).await.status, Status::Done);
     assert_eq!(job(&world, "wait", json!({"timeout_ms": 1})).await.status, Status::Done);
+    assert_eq!(job(&world, "input", json!({"text": "touch made\n"})).await.status, Status::Denied);
     world.mode(Mode::DontAsk);
     assert_eq!(job(&world, "stop", json!({})).await.status, Status::Done);
     assert_eq!(world.read_bytes("made").await.unwrap(), None);

@@ -55,7 +55,9 @@ impl Stage for Sandbox {
             let session_network = call.cx.session().map.get::<Network>();
             let jobs = call.cx.session().map.get::<Jobs>();
             let meets = !jobs.are_refused();
-            let shares = limits.net == Net::Off && !limits.reads_only() && meets;
+            // What it would meet there may change files.
+            let is_alone = limits.reads_only() || limits.builds_apart;
+            let shares = limits.net == Net::Off && !is_alone && meets;
             call.network = shares.then(|| session_network.shared.clone());
             call.confine = Some(limits.clone());
             let lives_on = call.plan().is_some_and(|plan| plan.lives_on);

@@ -149,7 +149,9 @@ fn no_writing_command_changes_anything() {
             ("edit", json!({"path": "a.txt", "edits": [{"old_text": "old", "new_text": "new"}]})),
             ("bash", json!({"command": "echo x > a.txt", "unsandboxed": true})),
             ("bash", json!({"command": "echo x > a.txt", "session": "one"})),
-            ("bash", json!({"command": "python3 writer.py", "background": true})),
+            ("bash", json!({"command": "python3 writer.py", "run_in_background": true})),
+            ("bash", json!({"command": "read -r x; eval \"$x\"", "run_in_background": true})),
+            ("job", json!({"action": "input", "job": "j2", "text": "echo x > a.txt\n"})),
         ] {
             calls.push(json!({"name": name, "input": input}));
         }
