@@ -7,20 +7,14 @@
 //!
 //! **Invariant:** the conversation is the one that folding all events gives.
 
-use std::{fmt, path::Path};
+use std::{collections::HashSet, path::Path, thread};
 
-use haft_types::{
-    AgentPath, Body, CallId, Event, EventId, Hash, Outcome, Part, Status, Stop, ToolUse, TurnId,
-    Usage, VERSION,
-};
-use serde::{
-    Deserialize, Deserializer as _,
-    de::{IgnoredAny, MapAccess, Visitor},
-};
-use serde_json::Value;
+use haft_types::{Body, CallId, Event, EventId, Hash};
+use serde::Deserialize;
 
 use crate::{
-    Blobs, Fold, Format, LineError, LineFault, SessionError, Tree, large_values, read::Lines,
+    Blobs, Fold, Format, LineError, LineFault, SessionError, Tree, head::Head, large_values,
+    read::Lines,
 };
 
 /// The most lines that could not be read of which each is kept.
@@ -41,128 +35,6 @@ pub struct History {
     pub broken: Option<LineError>,
 }
 
-/// What the begin of a line says of its event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) v: u32,
-    pub(crate) id: EventId,
-    pub(crate) parent: Option<EventId>,
-    turn: TurnId,
-    agent: AgentPath,
-    at: u64,
-    pub(crate) kind: String,
-    /// The call that it is of, where that stands right behind its type.
-    call: Option<CallId>,
-    /// Its place in an answer, in the same way.
-    index: u32,
-}
-
-impl Head {
-    /// Reads a line up to the type of its event; none where it has no such begin.
-    pub(crate) fn of(line: &[u8]) -> Option<Self> {
-        let mut head = Self::default();
-        // It always ends with an error: the rest of the line is left unread.
-        drop(serde_json::Deserializer::from_slice(line).deserialize_map(HeadOf(&mut head)));
-        (!head.kind.is_empty()).then_some(head)
-    }
-
-    /// The event of this line without its content, where it is of a type whose content only the
-    /// conversation needs; the error of one that is needed and cannot be read.
-    fn bare(&self, line: &[u8]) -> Option<Result<Event, LineFault>> {
-        let body = match (&*self.kind, &self.call) {
-            ("answer_part", _) => match bare_part(line) {
-                Ok(part) => Body::AnswerPart { index: self.index, part },
-                Err(error) => return Some(Err(LineFault::NotAnEvent(error.to_string()))),
-            },
-            ("answer_ended", _) => Body::AnswerEnded {
-                model: String::new(),
-                wire: String::new(),
-                host: String::new(),
-                stop: Stop::EndTurn,
-                usage: Usage::default(),
-            },
-            ("call_started", Some(call)) => Body::CallStarted {
-                call: call.clone(),
-                tool: String::new(),
-                input: None,
-                plan: None,
-            },
-            ("call_ended", Some(call)) => {
-                let outcome = Outcome::ended(Status::Done, "");
-                Body::CallEnded { call: call.clone(), outcome, took: 0 }
-            }
-            ("pinned", _) => {
-                Body::Pinned { system: Vec::new(), tools: String::new(), format: String::new() }
-            }
-            _ => return None,
-        };
-        let (id, parent) = (Some(self.id), self.parent);
-        let (turn, agent, at) = (self.turn, self.agent.clone(), self.at);
-        Some(Ok(Event { v: VERSION, id, parent, turn, agent, at, body }))
-    }
-}
-
-/// What is read of a part of an answer whose content nobody needs.
-#[derive(Deserialize)]
-struct Bare {
-    part: BarePart,
-}
-
-#[derive(Deserialize)]
-struct BarePart {
-    r#type: String,
-    id: Option<CallId>,
-    #[serde(default)]
-    wire_id: String,
-}
-
-/// A part of an answer: of a call its ids, and of all else nothing.
-fn bare_part(line: &[u8]) -> serde_json::Result<Part> {
-    if memchr::memmem::find(line, b"\"type\":\"call\"").is_none() {
-        return Ok(Part::text(""));
-    }
-    let Bare { part } = serde_json::from_slice(line)?;
-    let Some(id) = part.id.filter(|_| part.r#type == "call") else { return Ok(Part::text("")) };
-    let mut call = ToolUse::new(id, "", Value::Null);
-    (call.wire_id, call.input) = (part.wire_id, None);
-    call.raw.clear();
-    Ok(Part::Call(call))
-}
-
-struct HeadOf<'a>(&'a mut Head);
-
-impl<'de> Visitor<'de> for HeadOf<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an event")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
-        while let Some(key) = map.next_key::<&str>()? {
-            match key {
-                "v" => self.0.v = map.next_value()?,
-                "id" => self.0.id = map.next_value()?,
-                "parent" => self.0.parent = map.next_value()?,
-                "turn" => self.0.turn = map.next_value()?,
-                "agent" => self.0.agent = map.next_value()?,
-                "at" => self.0.at = map.next_value()?,
-                "type" => {
-                    map.next_value::<&str>()?.clone_into(&mut self.0.kind);
-                    match map.next_key::<&str>()? {
-                        Some("call") => self.0.call = map.next_value()?,
-                        Some("index") => self.0.index = map.next_value()?,
-                        _ => {}
-                    }
-                    return Ok(());
-                }
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(())
-    }
-}
-
 /// What the first reading of a log finds.
 #[derive(Default)]
 struct Survey {
@@ -175,7 +47,6 @@ struct Survey {
     cuts: Vec<(EventId, EventId)>,
     /// What the main agent pinned.
     pinned: Vec<EventId>,
-    broken: Option<LineError>,
 }
 
 #[derive(Deserialize)]
@@ -186,21 +57,9 @@ struct Cut {
 impl Survey {
     fn of(log: &Path) -> Result<Self, SessionError> {
         let mut survey = Self::default();
-        let (mut lines, mut prev) = (Lines::open(log)?, Hash::of(b""));
+        let mut lines = Lines::open(log)?;
         while let Some(line) = lines.read() {
             let Ok(line) = line else { continue };
-            if survey.broken.is_none() {
-                let named = previous(line).unwrap_or_default();
-                let actual = prev.to_string();
-                if named != actual {
-                    let named = named.to_owned();
-                    let fault = LineFault::Chain { named, actual };
-                    survey.broken = Some(lines.error(fault));
-                    continue;
-                }
-                prev = Hash::of(line);
-            }
-            let line = lines.last();
             let Some(head) = Head::of(line) else { continue };
             if head.v > Format::NEWEST {
                 return Err(SessionError::Newer { path: log.to_owned(), version: head.v });
@@ -210,9 +69,9 @@ impl Survey {
         Ok(survey)
     }
 
-    fn note(&mut self, head: &Head, line: &[u8]) {
+    fn note(&mut self, head: &Head<'_>, line: &[u8]) {
         self.tree.add(head.id, head.parent);
-        match &*head.kind {
+        match head.kind {
             _ if !head.agent.is_main() => {}
             "answer_part" => self.is_streaming = true,
             "answer_ended" | "answer_failed" if self.is_streaming => {
@@ -230,11 +89,55 @@ impl Survey {
     }
 }
 
+/// The first line of a log that does not name the line before it.
+fn broken(log: &Path) -> Result<Option<LineError>, SessionError> {
+    let (mut lines, mut prev) = (Lines::open(log)?, Hash::of(b""));
+    while let Some(line) = lines.read() {
+        let Ok(line) = line else { continue };
+        if !names(line, &prev) {
+            let (named, actual) = (previous(line).unwrap_or_default(), prev.to_string());
+            let named = named.to_owned();
+            return Ok(Some(lines.error(LineFault::Chain { named, actual })));
+        }
+        prev = Hash::of(line);
+    }
+    Ok(None)
+}
+
+/// Reports whether a line ends with this hash of the line before it.
+fn names(line: &[u8], prev: &Hash) -> bool {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = line.strip_suffix(b"\"}").and_then(|line| line.split_last_chunk::<64>());
+    digits.is_some_and(|(before, digits)| {
+        before.ends_with(b"\"prev\":\"")
+            && digits.chunks_exact(2).zip(prev.as_bytes()).all(|(pair, byte)| {
+                let digit = |half: u8| DIGITS[usize::from(half)];
+                pair == [digit(byte >> 4), digit(byte & 15)]
+            })
+    })
+}
+
 /// The hash of the line before, which stands at the end of each line.
 fn previous(line: &[u8]) -> Option<&str> {
     let start = memchr::memmem::rfind(line, b"\"prev\":\"")?;
     let rest = line.get(start + 8..)?.strip_suffix(b"\"}")?;
     std::str::from_utf8(rest).ok()
+}
+
+/// The calls of a log that ended.
+pub(crate) fn ended_calls(log: &Path, blobs: &Blobs) -> Result<HashSet<CallId>, SessionError> {
+    let mut ended = HashSet::new();
+    let mut lines = Lines::open(log)?;
+    while let Some(line) = lines.read() {
+        let Ok(line) = line else { continue };
+        let Some(head) = Head::of(line).filter(|head| head.kind == "call_ended") else { continue };
+        // What is no event ended nothing.
+        let event = head.bare(line).unwrap_or_else(|| large_values::decode(line, blobs));
+        if let Ok(Event { body: Body::CallEnded { call, .. }, .. }) = event {
+            ended.insert(call);
+        }
+    }
+    Ok(ended)
 }
 
 impl History {
@@ -243,11 +146,28 @@ impl History {
     pub(crate) fn open(
         log: &Path,
         blobs: &Blobs,
+        each: impl FnMut(&Event, bool),
+    ) -> Result<Self, SessionError> {
+        // A chain of hashes is read from its begin to its end, whatever else is wanted.
+        thread::scope(|scope| {
+            let chain = thread::Builder::new().spawn_scoped(scope, || broken(log));
+            let history = Self::read(log, blobs, each)?;
+            let broken = match chain.map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(broken)) => broken?,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Err(_) => broken(log)?,
+            };
+            Ok(Self { broken, ..history })
+        })
+    }
+
+    fn read(
+        log: &Path,
+        blobs: &Blobs,
         mut each: impl FnMut(&Event, bool),
     ) -> Result<Self, SessionError> {
-        let mut survey = Survey::of(log)?;
-        let mut history = Self { broken: survey.broken.take(), ..Self::default() };
-        let view = View::of(&survey);
+        let mut history = Self::default();
+        let view = View::of(&Survey::of(log)?);
         let mut lines = Lines::open(log)?;
         while let Some(line) = lines.read() {
             let event = line.and_then(|line| {
@@ -306,7 +226,7 @@ impl View {
         self.path.as_ref().is_none_or(|path| path.binary_search(&id).is_ok())
     }
 
-    fn shows(&self, head: &Head) -> bool {
+    fn shows(&self, head: &Head<'_>) -> bool {
         let in_view = head.id >= self.from && self.is_on_branch(head.id);
         in_view && head.agent.is_main() || self.pinned == Some(head.id)
     }

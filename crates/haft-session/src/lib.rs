@@ -32,6 +32,7 @@ mod error;
 mod evidence;
 mod files;
 mod fold;
+mod head;
 mod history;
 mod journal;
 mod large_values;

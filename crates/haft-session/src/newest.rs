@@ -11,7 +11,7 @@ use std::{
 
 use haft_types::{Event, EventId};
 
-use crate::{Blobs, LINE_MAX, SessionError, files, history::Head, large_values};
+use crate::{Blobs, LINE_MAX, SessionError, files, head::Head, large_values};
 
 /// Bytes that are read in one step.
 const STEP: usize = 64 << 10;
@@ -100,7 +100,7 @@ impl Iterator for Newest {
             // As branches have it: a parent that is not older is the event before.
             self.parent =
                 head.parent.map(|parent| parent.min(EventId(head.id.0.saturating_sub(1))));
-            if self.kinds.contains(&&*head.kind)
+            if self.kinds.contains(&head.kind)
                 && let Ok(event) = large_values::decode(&line, &self.blobs)
             {
                 return Some(event);

@@ -14,7 +14,7 @@ use haft_types::{Event, EventId, Hash};
 use serde::Deserialize;
 
 use crate::{
-    Blobs, Format, LineError, LineFault, SessionError, Tree, files, history::Head, large_values,
+    Blobs, Format, LineError, LineFault, SessionError, Tree, files, head::Head, large_values,
 };
 
 /// The most bytes of a line that is read; written lines stay far below.
@@ -61,11 +61,6 @@ impl<R: BufRead> Lines<R> {
                 Some(Err(error.into()))
             }
         }
-    }
-
-    /// The line that was read last.
-    pub(crate) fn last(&self) -> &[u8] {
-        &self.line
     }
 
     pub(crate) fn error(&self, fault: LineFault) -> LineError {
@@ -127,7 +122,7 @@ impl Iterator for Events {
         loop {
             let line = self.lines.read()?;
             if let (Ok(line), Some(kinds)) = (&line, self.kinds)
-                && Head::of(line).is_some_and(|head| !kinds.contains(&&*head.kind))
+                && Head::of(line).is_some_and(|head| !kinds.contains(&head.kind))
             {
                 continue;
             }
@@ -200,7 +195,7 @@ impl Iterator for Branch {
         loop {
             let line = self.lines.read()?;
             if let Some(head) = line.as_ref().ok().and_then(|line| Head::of(line))
-                && (self.kinds.is_some_and(|kinds| !kinds.contains(&&*head.kind))
+                && (self.kinds.is_some_and(|kinds| !kinds.contains(&head.kind))
                     || self.path.as_ref().is_some_and(|path| !path.contains(&head.id)))
             {
                 continue;

@@ -4,6 +4,7 @@
 //! opening the store touches nothing.
 
 use std::{
+    collections::HashSet,
     fmt, io,
     path::{Path, PathBuf},
     time::Duration,
@@ -13,7 +14,7 @@ use haft_types::{CallId, Event, EventId, HostPath};
 
 use crate::{
     Blobs, Collected, History, Lately, Listing, Log, PreImages, SessionError, SessionInfo, Usage,
-    Verdict, list, log,
+    Verdict, history, list, log,
     newest::Newest,
     outputs, pre_images,
     read::{self, Branch, Events},
@@ -145,6 +146,15 @@ impl Store {
     /// When the log does not exist or cannot be opened.
     pub fn verify(&self, id: &SessionId) -> Result<Verdict, SessionError> {
         read::verify(&self.log_path(id)).map_err(|error| self.or_missing(id, error))
+    }
+
+    /// The calls of a session that ended; no more of them is read than that.
+    ///
+    /// # Errors
+    /// When its log does not exist or cannot be opened.
+    pub fn ended_calls(&self, id: &SessionId) -> Result<HashSet<CallId>, SessionError> {
+        let ended = history::ended_calls(&self.log_path(id), &self.blobs(id));
+        ended.map_err(|error| self.or_missing(id, error))
     }
 
     /// The events of these types on the branch of the last event, the newest first; no more of the

@@ -3,65 +3,84 @@
 //! **Invariant:** a path always ends, whatever a log claims: a parent that is not older than its
 //! child, or that cannot be read, counts as the nearest older event that can.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use haft_types::{Event, EventId};
 
 /// The parents of a log's events.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    parents: BTreeMap<EventId, Option<EventId>>,
+    /// Each event with its parent, by their ids; 0 stands for none, as no event has it.
+    links: Vec<(u64, u64)>,
 }
 
 impl Tree {
     /// Adds one event; of two with one id the first counts.
     pub fn add(&mut self, id: EventId, parent: Option<EventId>) {
-        self.parents.entry(id).or_insert(parent);
+        let link = (id.0, parent.unwrap_or_default().0);
+        if self.links.last().is_none_or(|(last, _)| *last < id.0) {
+            self.links.push(link);
+        } else if let Err(at) = self.links.binary_search_by_key(&id.0, |(id, _)| *id) {
+            self.links.insert(at, link);
+        }
     }
 
     /// How many events there are.
     pub fn len(&self) -> usize {
-        self.parents.len()
+        self.links.len()
     }
 
     /// Reports whether there are no events.
     pub fn is_empty(&self) -> bool {
-        self.parents.is_empty()
+        self.links.is_empty()
     }
 
     /// The last event of the log.
     pub fn last(&self) -> Option<EventId> {
-        self.parents.last_key_value().map(|(id, _)| *id)
+        self.links.last().map(|(id, _)| EventId(*id))
     }
 
     /// The events that nothing follows, oldest first: the last of each branch.
     pub fn leaves(&self) -> Vec<EventId> {
-        let followed: BTreeSet<EventId> =
-            self.parents.iter().filter_map(|(id, parent)| self.before(*id, *parent)).collect();
-        self.parents.keys().copied().filter(|id| !followed.contains(id)).collect()
+        let mut is_followed = vec![false; self.links.len()];
+        for at in 0..self.links.len() {
+            if let Some(followed) = self.before(at).and_then(|before| is_followed.get_mut(before)) {
+                *followed = true;
+            }
+        }
+        let leaves = self.links.iter().zip(is_followed).filter(|(_, is_followed)| !is_followed);
+        leaves.map(|((id, _), _)| EventId(*id)).collect()
     }
 
     /// The events from the first to `leaf` along its branch, oldest first; empty where there is
     /// none at or before `leaf`.
     pub fn path(&self, leaf: EventId) -> Vec<EventId> {
         let mut path = Vec::new();
-        let mut next = self.parents.range(..=leaf).next_back();
-        while let Some((id, parent)) = next {
-            path.push(*id);
-            next = self.before(*id, *parent).and_then(|id| self.parents.get_key_value(&id));
+        let mut next = self.at_most(leaf.0);
+        while let Some(at) = next {
+            path.extend(self.links.get(at).map(|(id, _)| EventId(*id)));
+            next = self.before(at);
         }
         path.reverse();
         path
     }
 
-    fn before(&self, id: EventId, parent: Option<EventId>) -> Option<EventId> {
-        let parent = parent?;
-        let found = if parent < id {
-            self.parents.range(..=parent).next_back()
-        } else {
-            self.parents.range(..id).next_back()
-        };
-        found.map(|(id, _)| *id)
+    /// Where the event before one stands.
+    fn before(&self, at: usize) -> Option<usize> {
+        let (id, parent) = *self.links.get(at)?;
+        if parent < id { self.at_most(parent) } else { at.checked_sub(1) }
+    }
+
+    /// Where the last event stands that is not newer than this one; none for 0.
+    fn at_most(&self, id: u64) -> Option<usize> {
+        let first = self.links.first()?.0;
+        if id == 0 || id < first {
+            return None;
+        }
+        // Of a whole log every id is there.
+        let guess = usize::try_from(id - first).unwrap_or(usize::MAX);
+        if self.links.get(guess).is_some_and(|(there, _)| *there == id) {
+            return Some(guess);
+        }
+        self.links.partition_point(|(there, _)| *there <= id).checked_sub(1)
     }
 }
 

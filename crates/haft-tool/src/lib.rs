@@ -40,7 +40,10 @@ pub use crate::{
         redact::hide_in,
         repeats::Repeats,
         services::{Closer, Phase, Services},
-        state::{Conversation, Permissions, SHARED, SaveRule, Session, StateNote, TypeMap, Values},
+        state::{
+            Conversation, Permissions, SHARED, SaveRule, Session, StateNote, TypeMap, Values,
+            call_number,
+        },
         truncate::{Room, shorten_data},
     },
     stages::{

@@ -166,9 +166,14 @@ impl Session {
 
     /// Records the id of a call in a resumed log, so that new ids come after it.
     pub fn saw_call(&self, id: &CallId) {
-        let number = id.0.trim_start_matches('c').split('.').next().and_then(|n| n.parse().ok());
-        self.calls.fetch_max(number.unwrap_or(0), Ordering::Relaxed);
+        self.calls.fetch_max(call_number(id), Ordering::Relaxed);
     }
+}
+
+/// The number of a call, or of the one that made it; 0 where its id has none.
+pub fn call_number(id: &CallId) -> u64 {
+    let number = id.0.trim_start_matches('c').split('.').next().and_then(|n| n.parse().ok());
+    number.unwrap_or(0)
 }
 
 /// What the keys of values begin with that all agents of a session share.

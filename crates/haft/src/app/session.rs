@@ -5,7 +5,7 @@
 //! problems are returned.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
@@ -20,7 +20,7 @@ use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
     Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SHARED, SaveRule, Services,
-    Session, Settings as Stages, StateNote, standard,
+    Session, Settings as Stages, StateNote, call_number, standard,
 };
 use haft_tools::Shells;
 use haft_types::{
@@ -209,7 +209,7 @@ impl SessionBuilder<'_> {
         let followed = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&followed);
         let resumed = past.resumed();
-        let Past { pinned, answered, fold, values, ended, count, jobs, .. } = past;
+        let Past { pinned, answered, fold, values, count, jobs, .. } = past;
         let mut core = Core {
             model: first_model(&base),
             base,
@@ -226,7 +226,7 @@ impl SessionBuilder<'_> {
             hooks,
         };
         constraints::resume(&core, &values).unwrap_or_else(|why| core.base.problems.warn(why));
-        let killed = commands::add(&core, &store, &ended, &mut open).await?;
+        let killed = commands::add(&core, &store, &mut open).await?;
         core.begin(count == 0, id, open)?;
         commands::kept(killed, &core.bus).await?;
         jobs.resume(&core.jobs(), &core.bus)?;
@@ -417,9 +417,8 @@ struct Past {
     values: BTreeMap<String, Value>,
     pinned: Option<Pinned>,
     answered: usize,
-    /// All calls, and those that ended.
-    calls: HashSet<CallId>,
-    ended: HashSet<CallId>,
+    /// The call with the highest number.
+    call: Option<CallId>,
     questions: Vec<QuestionId>,
     jobs: jobs::Past,
     unsent: UnsentLines,
@@ -439,12 +438,13 @@ impl Past {
         self.jobs.note(event, on_branch);
         // Ids are those of the log: what another branch took is taken.
         match &event.body {
-            Body::CallEnded { call, .. } => {
-                self.ended.insert(call.clone());
-            }
             Body::CallStarted { call, .. }
+            | Body::CallEnded { call, .. }
             | Body::AnswerPart { part: Part::Call(ToolUse { id: call, .. }), .. } => {
-                self.calls.insert(call.clone());
+                let highest = self.call.as_ref().map_or(0, call_number);
+                if call_number(call) > highest {
+                    self.call = Some(call.clone());
+                }
             }
             Body::Asked { question } => self.questions.push(question.id.clone()),
             _ => {}
@@ -475,7 +475,7 @@ impl Past {
 
     /// Ids that the log has are never given again.
     fn reserve_ids(&self, session: &Session) {
-        self.calls.iter().chain(&self.ended).for_each(|call| session.saw_call(call));
+        self.call.iter().for_each(|call| session.saw_call(call));
         self.questions.iter().for_each(|question| session.questions.saw(question));
     }
 

@@ -3,7 +3,7 @@
 //! **Invariant:** the log records these changes before anything else happens, as a part of how the
 //! call ended. The data that is needed to find them is removed only after that.
 
-use std::{borrow::Borrow, collections::HashSet, path::PathBuf};
+use std::{borrow::Borrow, path::PathBuf, sync::OnceLock};
 
 use haft_agent::Bus;
 use haft_session::{Events, SessionId, Store};
@@ -24,11 +24,14 @@ use crate::{
 pub async fn add(
     core: &Core,
     store: &Store,
-    ended: &HashSet<CallId>,
     open: &mut Vec<(CallId, Outcome)>,
 ) -> Result<Vec<CrashedRun>, RecordError> {
-    let ended = |call: &CallId| ended.contains(call);
     let id = SessionId::parse(core.session_id()).ok();
+    let all = OnceLock::new();
+    let ended = |call: &CallId| {
+        let read = || id.as_ref().and_then(|id| store.ended_calls(id).ok()).unwrap_or_default();
+        all.get_or_init(read).contains(call)
+    };
     let told = |call: &CallId| {
         id.as_ref().and_then(|id| store.events(id).ok()).map(|all| told_since(all, call))
     };
