@@ -145,7 +145,7 @@ fn oddities(schema: &Value, at: &str, found: &mut Vec<String>) {
 
 #[test]
 fn schemas_of_all_built_in_tools_are_in_the_common_form() {
-    let env = Env { shell: true, vision: true, ..Env::default() };
+    let env = Env { shell: true, vision: true, interactive: true, ..Env::default() };
     let set = Registry::default().source(haft_tools::builtin()).assemble(&env);
     assert_eq!(set.specs().len(), haft_tools::builtin().len());
     let mut found = Vec::new();

@@ -114,7 +114,7 @@ fn a_mode_that_was_set_is_in_the_log_and_the_model_is_told() {
         let ran = finish(wire.haft(&world, &mock.url(), &["--line"]), &Input::Pipe(lines));
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let bodies = mock.bodies();
-        let text = "The person set the mode to plan. Mode plan is on: read and search as you like";
+        let text = "The person set the mode to plan. Mode plan is on: change nothing until";
         assert!(!bodies[0].contains(text) && bodies[1].contains(text), "{bodies:#?}");
         let told = world.events();
         let set = |event: &Event| match &event.body {
