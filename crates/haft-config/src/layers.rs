@@ -226,7 +226,9 @@ fn is_reserved(key: &str, value: &Value) -> bool {
 /// Whether what is said of models changes what is sent or spent.
 fn changes_requests(models: &Value) -> bool {
     let mut models = models.as_object().into_iter().flatten();
-    models.any(|(_, model)| ["price", "extra"].iter().any(|field| model.get(field).is_some()))
+    models.any(|(_, model)| {
+        ["price", "extra", "output"].iter().any(|field| model.get(field).is_some())
+    })
 }
 
 /// Reads all layers.

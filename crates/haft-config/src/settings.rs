@@ -192,7 +192,7 @@ pub struct Model {
     /// Most tokens of a request with its answer.
     #[schemars(range(min = 1_000, max = 100_000_000))]
     pub context: Option<u64>,
-    /// Most tokens of an answer.
+    /// Most tokens of an answer. Each request says so; a project cannot set it.
     #[schemars(range(min = 16, max = 10_000_000))]
     pub output: Option<u64>,
     /// What a million tokens cost, in dollars.

@@ -34,6 +34,8 @@ pub struct Repin {
     pub prices: Option<Prices>,
     /// Most tokens of an answer of the model; none where that is not known.
     pub output: Option<u64>,
+    /// Maximum number of tokens of one answer; none uses the default of the wire.
+    pub max_tokens: Option<u32>,
 }
 
 /// What waits to be taken; of several the last counts.
@@ -83,6 +85,7 @@ impl Agent {
         self.setup.name = repin.name;
         (self.setup.effort, self.setup.context) = (repin.effort, repin.context);
         (self.setup.prices, self.setup.output) = (repin.prices, repin.output);
+        self.setup.max_tokens = repin.max_tokens;
         self.room = Room::default();
         if is_encoded_anew {
             self.encoded.clear();

@@ -25,6 +25,7 @@ fn repin(world: &World, model: &Arc<Scripted>, name: &str, tools: &str) -> Repin
         context: ContextLimits::default(),
         prices: None,
         output: None,
+        max_tokens: None,
     }
 }
 

@@ -94,7 +94,11 @@ fn what_is_known_of_models_adds_up() {
     write(root, "home/settings.toml", "models.b.context = 9000");
     let both = &load(&sources(root)).settings.models["b"];
     assert_eq!((both.context, both.vision), (Some(9_000), Some(false)), "fields add up");
-    for own in ["models.b.price = { input = 0, output = 0 }", "models.b.extra.n = 9"] {
+    for own in [
+        "models.b.price = { input = 0, output = 0 }",
+        "models.b.extra.n = 9",
+        "models.b.output = 16",
+    ] {
         write(root, "project/.haft/settings.toml", own);
         assert!(told(&load(&sources(root))).contains("a project may not set this"), "{own}");
     }

@@ -18,7 +18,7 @@ use haft_session::Fold;
 use haft_tool::{Dispatcher, Filter};
 use haft_tools::{PLAN_BEGINS, PLAN_ENDS, StructuredOutput};
 use haft_types::{
-    AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, Prices, ToolSpec,
+    AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, ToolSpec,
 };
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -215,7 +215,7 @@ impl AgentBuilder {
         let pinned = self.pinned(&dispatcher, &model, &context, &around);
         let Model { provider, target, effort } = model;
         let effort = self.effort.or(effort);
-        let (prices, output) = self.prices()?;
+        let ModelFacts { prices, output, max_tokens, .. } = self.facts()?;
         let named = self.named()?;
         let (limits, guessed) = window::limits(&named, &self.core.base).await;
         let is_other = matches!(cause, BreakCause::Model | BreakCause::Fallback);
@@ -231,6 +231,7 @@ impl AgentBuilder {
             context: limits,
             prices,
             output,
+            max_tokens,
         })
     }
 
@@ -241,18 +242,17 @@ impl AgentBuilder {
         named(name.unwrap_or_default(), settings)
     }
 
-    /// What the model costs, and how much it can write. Where money is limited, the former has to be
-    /// known.
-    fn prices(&self) -> Result<(Option<Prices>, Option<u64>), Failure> {
+    /// What is known of the model. Where money is limited, its price has to be known.
+    fn facts(&self) -> Result<ModelFacts, Failure> {
         let model = self.named()?;
-        let ModelFacts { prices, output, .. } = facts(&model, &self.core.base.loaded.settings);
-        if let (None, Some(most)) = (prices, self.limits.cost) {
+        let facts = facts(&model, &self.core.base.loaded.settings);
+        if let (None, Some(most)) = (facts.prices, self.limits.cost) {
             return Err(Failure::Usage(format!(
                 "the limit of ${most} cannot be kept: nobody knows what {model} costs; set \
                  models.\"{model}\".price in ~/.haft/settings.toml, or leave --max-cost out"
             )));
         }
-        Ok((prices, output))
+        Ok(facts)
     }
 
     /// Says once for a model that its window is a guess.
@@ -299,7 +299,7 @@ impl AgentBuilder {
             Some(_) => (fresh, Some(BreakCause::Resume)),
             None => (fresh, Some(BreakCause::First)),
         };
-        let (prices, output) = self.prices()?;
+        let ModelFacts { prices, output, max_tokens, .. } = self.facts()?;
         let named = self.named()?;
         let (limits, guessed) = window::limits(&named, &core.base).await;
         // Nothing stands in the way of a request any more: from here on the session is kept.
@@ -314,7 +314,7 @@ impl AgentBuilder {
             name: named.to_string(),
             target: model.target,
             effort: self.effort.or(model.effort),
-            max_tokens: None,
+            max_tokens,
             bus: core.bus.clone(),
             fold: self.fold.clone(),
             pinned,

@@ -87,7 +87,7 @@ fn keys(settings: &haft_config::Settings, environment: &Environment) -> BTreeSet
 }
 
 fn row(name: &str, usable: bool, facts: ModelFacts) -> Row {
-    let ModelFacts { context, output, prices, tier, efforts, vision, todo } = facts;
+    let ModelFacts { context, output, prices, tier, efforts, vision, todo, max_tokens: _ } = facts;
     Row {
         model: name.to_owned(),
         usable,

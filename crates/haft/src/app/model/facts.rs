@@ -14,6 +14,8 @@ pub struct ModelFacts {
     pub context: Option<u64>,
     /// Most tokens of an answer; none where that is not known.
     pub output: Option<u64>,
+    /// Most tokens that a person wants an answer to have: requests say so.
+    pub max_tokens: Option<u32>,
     /// What it costs; none where that is not known.
     pub prices: Option<Prices>,
     /// How big it is; none where that is not known.
@@ -35,6 +37,7 @@ pub fn facts(reference: &ModelRef, settings: &Settings) -> ModelFacts {
     ModelFacts {
         context: own.and_then(|own| own.context).or(known.map(|entry| entry.context)),
         output: own.and_then(|own| own.output).or_else(|| known.and_then(of)),
+        max_tokens: own.and_then(|own| u32::try_from(own.output?).ok()),
         prices: own.and_then(|own| own.price.as_ref()).map(prices).or(known.map(Entry::prices)),
         tier: own.and_then(|own| own.tier).map(tier).or(known.map(|entry| entry.tier)),
         efforts: known.map(|entry| entry.efforts.clone()).unwrap_or_default(),

@@ -68,6 +68,29 @@ fn fields_of_the_settings_go_into_each_request() {
 }
 
 #[test]
+fn requests_say_how_long_a_person_wants_answers_to_be() {
+    const FIELDS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    let most = |body: &str| {
+        let body: Value = serde_json::from_str(body).unwrap();
+        FIELDS.iter().find_map(|field| body[field].as_u64())
+    };
+    for wire in crate::mock_provider::WIRES {
+        let (world, mock) = (World::new(), Mock::with(move |_, _| wire.text("Hello.")));
+        let one = wire.model();
+        let other = one.replace("mock-1", "mock-2");
+        let models =
+            format!("[models.\"{one}\"]\noutput = 77\n[models.\"{other}\"]\noutput = 88\n");
+        world.settings(&models);
+        let command = wire.haft(&world, &mock.url(), &["--line"]);
+        let input = format!("hi\n/model {other}\nhi\n/model {one}\nhi\n/quit\n");
+        let ran = finish(command, &Input::Pipe(&input));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let said: Vec<Option<u64>> = mock.bodies().iter().map(|body| most(body)).collect();
+        assert_eq!(said, [Some(77), Some(88), Some(77)], "{ran:?}");
+    }
+}
+
+#[test]
 fn the_only_key_chooses_a_model_and_two_do_not() {
     let (world, mock) = (World::new(), Mock::new(vec![Wire::OpenAi.text("Hello.")]));
     let mut command = world.haft(&["-p", "hi"]);
