@@ -39,7 +39,7 @@ pub use crate::{
     job::Job,
     ls::Ls,
     notebook_edit::NotebookEdit,
-    plan_mode::{EnterPlan, ExitPlan, PLAN_BEGINS, PLAN_ENDS},
+    plan_mode::{EnterPlan, ExitPlan, PLAN_ENDS, PLAN_MAX, PlanFile, plan_begins},
     read::Read,
     shell::{Bash, sessions::Shells},
     snip::Snip,

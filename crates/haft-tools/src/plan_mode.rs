@@ -5,7 +5,11 @@
 //! shown, or what the person made of it; it is attached word for word where older messages leave
 //! view.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    borrow::Cow,
+    fmt::Write as _,
+    sync::{Mutex, PoisonError},
+};
 
 use haft_text::diff;
 use haft_tool::{Cx, StateNote, Tool, WithHistory, schema_of};
@@ -18,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What the model is told when mode plan begins.
-pub const PLAN_BEGINS: &str = "Mode plan is on: change nothing until the person approves a plan. Explore first: read, search, \
+const PLAN_BEGINS: &str = "Mode plan is on: change nothing until the person approves a plan. Explore first: read, search, \
      and run what shows how things work. Commands run without a network where they can change \
      nothing; builds and tests have folders of their own there. Ask only what cannot be found out. \
      Then present the plan with exit_plan, or as your answer where that tool is missing: what \
@@ -28,7 +32,39 @@ pub const PLAN_BEGINS: &str = "Mode plan is on: change nothing until the person 
 pub const PLAN_ENDS: &str = "Mode plan is off: changes are no longer denied for it. The mode is ";
 
 /// Most bytes of a plan: all of it stands behind every summary.
-const PLAN_MAX: usize = 20_000;
+pub const PLAN_MAX: usize = 20_000;
+
+/// The file that the plan of a session is written to: a service of the session.
+pub trait PlanFile: Send + Sync {
+    /// Its path.
+    fn path(&self) -> &str;
+
+    /// Its text; none where there is no such file.
+    ///
+    /// # Errors
+    /// Says why it cannot be read.
+    fn read(&self) -> Result<Option<String>, String>;
+
+    /// Makes it possible to write it.
+    ///
+    /// # Errors
+    /// Says why that failed.
+    fn prepare(&self) -> Result<(), String>;
+}
+
+/// What the model is told when mode plan begins, with the file for the plan if there is one.
+pub fn plan_begins(file: Option<&dyn PlanFile>) -> String {
+    let mut text = PLAN_BEGINS.to_owned();
+    if let Some(file) = file.filter(|file| file.prepare().is_ok()) {
+        let path = file.path();
+        let _ = write!(
+            text,
+            " A long plan may grow in {path}, the only file that may change: exit_plan without a \
+             plan presents what stands there."
+        );
+    }
+    text
+}
 /// The key of the state that has the approved plan.
 const KEY: &str = "plan";
 /// The answer that leaves the mode as it is.
@@ -103,12 +139,12 @@ impl Tool for EnterPlan {
     async fn run(&self, _: EnterInput, cx: &Cx) -> Result<Outcome, ToolError> {
         needs_conversation(cx, "enter_plan")?;
         let before = cx.session().permissions().mode;
-        let text = if before == Mode::Plan {
-            "Mode plan is on already: explore, then present the plan with exit_plan."
+        let text: Cow<'_, str> = if before == Mode::Plan {
+            "Mode plan is on already: explore, then present the plan with exit_plan.".into()
         } else {
             cx.set_mode(Mode::Plan, "enter_plan")?;
             cx.session().map.get::<ModeBefore>().set(before);
-            PLAN_BEGINS
+            plan_begins(cx.service::<dyn PlanFile>().as_deref()).into()
         };
         let detail = Shape::Markdown { text: "mode plan".into() };
         let data = json!(ModeData { mode: Mode::Plan.to_string() });
@@ -123,8 +159,8 @@ pub struct ExitPlan {}
 /// Arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ExitInput {
-    /// Markdown.
-    plan: String,
+    /// Markdown; without it the plan's file counts.
+    plan: Option<String>,
 }
 
 /// What programs read.
@@ -162,12 +198,8 @@ impl Tool for ExitPlan {
     }
 
     fn plan(&self, input: &ExitInput, place: &Place) -> Result<Plan, ToolError> {
-        if input.plan.trim().is_empty() {
-            return Err(ToolError::new("plan is empty").hint("Give the whole plan as Markdown."));
-        }
-        if input.plan.len() > PLAN_MAX {
-            let text = format!("plan has {} bytes; at most {PLAN_MAX} are taken", input.plan.len());
-            return Err(ToolError::new(text).hint("Leave out what the files say already."));
+        if let Some(plan) = &input.plan {
+            check("plan", plan)?;
         }
         // One plan at a time stands before a person.
         let person = Target::State { name: "person".into() };
@@ -176,8 +208,8 @@ impl Tool for ExitPlan {
 
     async fn run(&self, input: ExitInput, cx: &Cx) -> Result<Outcome, ToolError> {
         needs_conversation(cx, "exit_plan")?;
-        let plan = input.plan.trim().to_owned();
         let mode = cx.session().permissions().mode;
+        let plan = presented(input.plan, cx, mode == Mode::Plan)?;
         if mode != Mode::Plan {
             let text = format!(
                 "Mode plan is not on, so nobody has to approve: go on. The mode is {mode}."
@@ -201,6 +233,47 @@ impl Tool for ExitPlan {
                 )))
             }
         }
+    }
+}
+
+/// Checks a plan.
+fn check(what: &str, plan: &str) -> Result<(), ToolError> {
+    if plan.trim().is_empty() {
+        let text = format!("{what} is empty");
+        return Err(ToolError::new(text).hint("Give the whole plan as Markdown."));
+    }
+    if plan.len() > PLAN_MAX {
+        let text = format!("{what} has {} bytes; at most {PLAN_MAX} are taken", plan.len());
+        return Err(ToolError::new(text).hint("Leave out what the files say already."));
+    }
+    Ok(())
+}
+
+/// The plan that is presented: the argument, otherwise the plan's file.
+fn presented(plan: Option<String>, cx: &Cx, is_wanted: bool) -> Result<String, ToolError> {
+    if let Some(plan) = plan {
+        return Ok(plan.trim().to_owned());
+    }
+    let Some(file) = cx.service::<dyn PlanFile>() else {
+        return if is_wanted {
+            check("plan", "").map(|()| String::new())
+        } else {
+            Ok(String::new())
+        };
+    };
+    let path = file.path();
+    match file.read() {
+        Ok(Some(text)) => {
+            check(path, &text)?;
+            Ok(text.trim().to_owned())
+        }
+        Ok(None) if !is_wanted => Ok(String::new()),
+        Ok(None) => {
+            let text = format!("plan is missing, and there is no file {path}");
+            Err(ToolError::new(text).hint("Give the whole plan as Markdown."))
+        }
+        Err(why) => Err(ToolError::new(format!("{path} cannot be read: {why}"))
+            .hint("Give the whole plan as Markdown, in plan.")),
     }
 }
 
@@ -234,12 +307,15 @@ fn question(cx: &Cx, plan: &str) -> Question {
 /// What a person made of the plan; none where it is as it was, or no plan.
 fn edited(plan: &str, reply: &Reply) -> Option<String> {
     let edited = reply.input.as_ref()?.get("plan").and_then(Value::as_str)?.trim();
-    (!edited.is_empty() && edited.len() <= PLAN_MAX && edited != plan).then(|| edited.to_owned())
+    (!edited.is_empty() && edited != plan).then(|| edited.to_owned())
 }
 
 fn answered(cx: &Cx, plan: String, reply: &Reply) -> Result<Outcome, ToolError> {
     let words = reply.text.clone().filter(|words| !words.trim().is_empty());
     let changed = edited(&plan, reply);
+    if let Some(changed) = &changed {
+        check("the plan as the person changed it", changed)?;
+    }
     let mut text = String::new();
     let mode: Mode = reply.option.parse().unwrap_or(Mode::Plan);
     let approved = mode != Mode::Plan;

@@ -155,6 +155,8 @@ pub struct Policy {
     pub(crate) sandbox: Confinement,
     /// What the person forbade in messages; its rules are among the others.
     pub(crate) held: Vec<Constraint>,
+    /// The file that a plan is written to, with all links resolved.
+    pub(crate) plan_file: Option<HostPath>,
 }
 
 /// A rule with its path patterns compiled.
@@ -216,8 +218,8 @@ impl Policy {
             }
         }
         let (own, sandbox) = (OwnProcesses::default(), Confinement::default());
-        let (restricted, held) = (Vec::new(), Vec::new());
-        Self { anchors, rules: placed, restricted, problems, own, sandbox, held }
+        let (restricted, held, plan_file) = Default::default();
+        Self { anchors, rules: placed, restricted, problems, own, sandbox, held, plan_file }
     }
 
     /// Adds rules at the same places, such as one that a person has just allowed.
@@ -265,9 +267,7 @@ impl Policy {
         if let Some(ruling) = forbidden.or_else(|| self.unescaped(ask)) {
             return ruling;
         }
-        if ask.mode == Mode::Plan
-            && let Some(ruling) = planning::refused(ask, &judged)
-        {
+        if let Some(ruling) = self.planned(ask, &judged) {
             return ruling;
         }
         let question = Self::endless(ask, &judged)

@@ -5,8 +5,8 @@
 
 use haft_types::{Access, Effect, HostPath, Mode, Origin, Target};
 
-use super::{Ask, Judged, Ruling, doing, is_own_file};
-use crate::{Verdict, sandbox::scope::unconfined};
+use super::{Ask, Judged, Ruling, doing, is_own_file, settle};
+use crate::{Policy, Verdict, sandbox::scope::unconfined};
 
 /// Reports whether an effect is that a build writes somewhere below a folder of the workspace. In mode
 /// plan it writes elsewhere, or not at all.
@@ -53,8 +53,49 @@ fn is_possible(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
     }
 }
 
+/// The tools that read and write the plan's file.
+const PLAN_TOOLS: [&str; 3] = ["read", "write", "edit"];
+
+impl Policy {
+    /// The same, where mode plan lets file tools change one file: the plan's. Its path has no links.
+    #[must_use]
+    pub fn planning_in(self, file: HostPath) -> Self {
+        Self { plan_file: Some(file), ..self }
+    }
+
+    /// What mode plan makes of a call; none where it goes on to be judged as in other modes.
+    pub(crate) fn planned(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
+        if ask.mode != Mode::Plan {
+            return None;
+        }
+        if !self.is_about_plan(ask, judged) {
+            return refused(ask, judged);
+        }
+        let question = self.ruled(ask, judged, Verdict::Ask);
+        let question = question.or_else(|| self.restricted(ask, judged));
+        let reason = |_: &str| "mode plan lets the plan's own file change".to_owned();
+        Some(question.map_or_else(
+            || Ruling::new(Verdict::Allow, None, "", reason),
+            |question| settle(question, ask),
+        ))
+    }
+
+    /// Reports whether a call of a file tool touches the plan's file and nothing else.
+    fn is_about_plan(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> bool {
+        let is_file_tool =
+            ask.tool.origin == Origin::Builtin && PLAN_TOOLS.contains(&&*ask.tool.name);
+        let is_plan = |one: &Judged<'_>| {
+            matches!(one.effect.target, Target::Path { .. })
+                && one.effect.access != Access::Destroy
+                && one.real.is_some()
+                && one.real == self.plan_file.as_ref()
+        };
+        is_file_tool && !judged.is_empty() && judged.iter().all(is_plan)
+    }
+}
+
 /// The refusal of a call that would change something.
-pub(crate) fn refused(ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
+fn refused(ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
     let one = judged.iter().find(|judged| !is_possible(judged, ask))?;
     let what = match &one.effect.target {
         _ if *one.effect == unconfined() => "running outside the sandbox".to_owned(),

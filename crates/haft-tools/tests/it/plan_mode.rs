@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use haft_testkit::world::World;
 use haft_tool::{History, SnipReport, WithHistory};
+use haft_tools::PlanFile;
 use haft_types::{
     Body, Detail, Mode, Outcome, Question, QuestionKind, Reply, Shape, Status, TurnId,
 };
@@ -150,4 +151,61 @@ async fn without_a_conversation_they_say_why_they_do_nothing() {
         let text = world.call(name, input).await.joined_text();
         assert!(text.contains("no conversation here") && text.contains(name), "{text}");
     }
+}
+
+/// A file for the plan, with what reading it gives.
+struct Fixed(Result<Option<String>, String>);
+
+impl PlanFile for Fixed {
+    fn path(&self) -> &'static str {
+        "/plans/one.md"
+    }
+
+    fn read(&self) -> Result<Option<String>, String> {
+        self.0.clone()
+    }
+
+    fn prepare(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn without_an_argument_the_plan_is_what_its_file_has() {
+    let present = async |content: Result<Option<&str>, &str>| {
+        let world = world(Mode::AcceptEdits);
+        let content = content.map(|text| text.map(str::to_owned)).map_err(str::to_owned);
+        world.session.services.insert::<dyn PlanFile>(Arc::new(Fixed(content)));
+        let entered = world.call("EnterPlanMode", json!({})).await.joined_text();
+        assert!(entered.contains("/plans/one.md, the only file that may change"), "{entered}");
+        world.answer([Reply::pick("ask")]);
+        let allowed = json!([{"tool": "Bash", "prompt": "run tests"}]);
+        let outcome = world.call("ExitPlanMode", json!({"allowedPrompts": allowed})).await;
+        (outcome.joined_text(), kept(&world), mode(&world))
+    };
+    let (text, plan, after) = present(Ok(Some("\n1. From the file\n"))).await;
+    assert!(text.contains("approved the plan"), "{text}");
+    assert_eq!((plan.as_deref(), after), (Some("1. From the file"), Mode::Ask));
+    for (content, wanted) in [
+        (Ok(None), "there is no file /plans/one.md"),
+        (Ok(Some(" ")), "/plans/one.md is empty"),
+        (Err("it is no file"), "/plans/one.md cannot be read: it is no file"),
+    ] {
+        let (text, plan, after) = present(content).await;
+        assert!(text.contains(wanted), "{text}");
+        assert_eq!((plan, after), (None, Mode::Plan));
+    }
+    let long = "x".repeat(1 << 20);
+    let (text, plan, _) = present(Ok(Some(&long))).await;
+    assert!(text.contains("has 1048576 bytes; at most 20000") && plan.is_none(), "{text}");
+}
+
+#[tokio::test]
+async fn a_plan_that_a_person_made_too_long_is_named_and_changes_no_mode() {
+    let world = world(Mode::Plan);
+    let input = Some(json!({ "plan": "x".repeat(20_001) }));
+    world.answer([Reply { input, ..Reply::pick("ask") }]);
+    let text = present(&world).await.joined_text();
+    assert!(text.contains("as the person changed it has 20001 bytes"), "{text}");
+    assert_eq!((mode(&world), kept(&world)), (Mode::Plan, None));
 }

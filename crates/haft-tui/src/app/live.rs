@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use haft_render::{Form, clean, exact, todo_count};
-use haft_types::{Part, TodoState};
+use haft_types::{Part, QuestionKind, TodoState};
 
 use super::{App, BEAT, Dialog, Effect, Facts, LISTED, List, Look, RowBuilder};
 use crate::{
@@ -272,6 +272,8 @@ impl App {
             "say why not, then enter; tab goes back"
         } else if is_armed && dialog.form.is_some() {
             "press a key; up: the last one again; ? all of it"
+        } else if is_armed && dialog.question.kind == QuestionKind::Plan {
+            "press a key; tab: no, because ...; ? all of it; ctrl+g edits it"
         } else if is_armed {
             "press a key; tab: no, because ...; ? all of it; w why"
         } else {

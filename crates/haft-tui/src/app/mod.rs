@@ -20,6 +20,7 @@ use haft_types::{
     AgentPath, Body, Choice, Detail, Event, Mode, Question, QuestionId, QuestionKind, Queued,
     Reply, Shape, TodoItem, TodoState,
 };
+use serde_json::json;
 
 use self::keymap::Does;
 use crate::{
@@ -76,6 +77,8 @@ pub enum Effect {
     Files(String),
     /// The text is to be edited in the person's editor, see [`App::edited`].
     EditOutside(String),
+    /// A plan that is to be approved is to be edited there, see [`App::plan_edited`].
+    EditPlan(QuestionId, String),
     /// The messages that wait are to be taken back, see [`App::give_back`].
     Withdraw,
     /// Earlier messages are to be listed, to one of which the person may go back.
@@ -146,6 +149,8 @@ struct Dialog {
     form: Option<Form>,
     /// When a key came after the quiet: what is typed from then on is meant for it.
     reached: Option<u64>,
+    /// What the person made of the plan that is to be approved.
+    plan: Option<String>,
 }
 
 /// See the module.
@@ -383,6 +388,7 @@ impl App {
                     options: Vec::new(),
                     says_why: false,
                     reached: None,
+                    plan: None,
                 });
                 return self.dialogs.len() == 1;
             }
@@ -516,6 +522,10 @@ impl App {
             KeyCode::Enter if key.modifiers == Modifiers::NONE && typed => {
                 return is_reached.then(|| self.refuse()).or_else(|| Some(Vec::new()));
             }
+            KeyCode::Char('g') if key.modifiers == Modifiers::CTRL && is_armed && !typed => {
+                let Some(plan) = shown_plan(&dialog.question) else { return Some(Vec::new()) };
+                return Some(vec![Effect::EditPlan(dialog.question.id.clone(), plan)]);
+            }
             KeyCode::Tab if key.modifiers == Modifiers::NONE && !fills => {
                 dialog.says_why = !dialog.says_why;
                 return Some(Vec::new());
@@ -590,7 +600,8 @@ impl App {
             Some(form) => form.filled().iter().map(|line| format!("  {}", exact(line))).collect(),
             None => vec![format!("  {}  ({label}{because})", choice.key)],
         };
-        let input = form.map(Form::values);
+        let plan = dialog.plan.take().map(|plan| json!({ "plan": plan }));
+        let input = form.map(Form::values).or(plan);
         let reply = Reply { text, input, ..Reply::pick(&choice.id) };
         vec![Effect::Tell(told.join("\n")), Effect::Reply(id, reply)]
     }
@@ -752,6 +763,17 @@ impl App {
         self.edit(Edit::Set(text));
     }
 
+    /// What the person made of the plan that is to be approved. True where the question is to be put
+    /// again, with all of it.
+    pub fn plan_edited(&mut self, id: &QuestionId, plan: String) -> bool {
+        let Some(dialog) = self.dialogs.front_mut().filter(|open| open.question.id == *id) else {
+            return false;
+        };
+        dialog.question.preview = Some(Shape::Markdown { text: plan.clone() }.into());
+        dialog.plan = Some(plan);
+        true
+    }
+
     /// Puts lines that were not sent before what is typed.
     pub fn give_back(&mut self, text: &str) {
         let typed = self.editor.expanded();
@@ -762,6 +784,14 @@ impl App {
     /// What was typed, as it stands.
     pub fn typed(&self) -> String {
         self.editor.expanded()
+    }
+}
+
+/// The plan that a question is about.
+fn shown_plan(question: &Question) -> Option<String> {
+    match &question.preview.as_ref()?.shape {
+        Shape::Markdown { text } if question.kind == QuestionKind::Plan => Some(text.clone()),
+        _ => None,
     }
 }
 

@@ -16,7 +16,7 @@ use haft_host::{Host as _, Local};
 use haft_llm::{Effort, ModelRef};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Filter};
-use haft_tools::{PLAN_BEGINS, PLAN_ENDS, StructuredOutput};
+use haft_tools::{PLAN_ENDS, PlanFile, StructuredOutput, plan_begins};
 use haft_types::{
     AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, ToolSpec,
 };
@@ -421,7 +421,7 @@ const PLAN_IS_ON: &str = "Mode plan is on";
 /// Begins a conversation. The agent is told what mode plan means if it is on, or that it is off if
 /// the conversation so far says otherwise. The texts of hooks for the begin follow.
 pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
-    if let Some(text) = about_plan(core.dispatcher.permissions().mode, core.told_plan) {
+    if let Some(text) = about_plan(core) {
         let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
         // An agent that is gone has told so.
         handle.send(Input::Notice { words, wake: false });
@@ -437,10 +437,10 @@ pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
     }
 }
 
-/// What a talk begins with about mode plan; `told` says whether it was told last that it is on.
-fn about_plan(mode: Mode, told: bool) -> Option<String> {
-    match (mode, told) {
-        (Mode::Plan, false) => Some(PLAN_BEGINS.to_owned()),
+/// What a talk begins with about mode plan, if that was not told last.
+fn about_plan(core: &Core) -> Option<String> {
+    match (core.dispatcher.permissions().mode, core.told_plan) {
+        (Mode::Plan, false) => Some(plan_begins(plan_file(core).as_deref())),
         (Mode::Plan, true) | (_, false) => None,
         (mode, true) => Some(format!("{PLAN_ENDS}{mode}.")),
     }
@@ -475,9 +475,17 @@ pub fn tells_plan(messages: &[Message]) -> bool {
 }
 
 /// What the model is told when a person has set another mode.
-pub fn mode_set(mode: Mode) -> String {
+pub fn mode_set(core: &Core, mode: Mode) -> String {
     let text = format!("{MODE_SET}{mode}.");
-    if mode == Mode::Plan { format!("{text} {PLAN_BEGINS}") } else { text }
+    if mode != Mode::Plan {
+        return text;
+    }
+    format!("{text} {}", plan_begins(plan_file(core).as_deref()))
+}
+
+/// The file for the plan of a session.
+fn plan_file(core: &Core) -> Option<Arc<dyn PlanFile>> {
+    core.services().get::<dyn PlanFile>()
 }
 
 /// Runs the hooks for the end of a conversation.
@@ -609,12 +617,12 @@ mod tests {
             }],
         };
         let off = || format!("The person approved the plan. {PLAN_ENDS}ask.");
-        let entered = result("EnterPlanMode", PLAN_BEGINS.to_owned());
+        let entered = result("EnterPlanMode", plan_begins(None));
         assert!(tells_plan(std::slice::from_ref(&entered)));
         assert!(!tells_plan(&[entered.clone(), result("exit_plan", off())]));
         // A file may say anything.
         assert!(tells_plan(&[entered, result("read", off())]));
-        assert!(!tells_plan(&[result("bash", PLAN_BEGINS.to_owned())]));
+        assert!(!tells_plan(&[result("bash", plan_begins(None))]));
     }
 
     #[test]

@@ -215,7 +215,8 @@ impl Handler {
         session.set_permissions(|judge| (judge.mode, judge.grants.edits) = (mode, false));
         let body = Body::Mode { mode, edits: false, by: by.to_owned() };
         self.core.bus.emit_or_show(&AgentPath::default(), NO_TURN, body);
-        let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(mode_set(mode))] };
+        let words =
+            QueuedMessage { from: From::Haft, parts: vec![Part::text(mode_set(&self.core, mode))] };
         // An agent that is gone has told so.
         self.main.send(Input::Notice { words, wake: false });
         text(format!("mode {mode}\n"))

@@ -18,6 +18,7 @@ pub(crate) mod overview;
 #[cfg(feature = "pdf")]
 pub(crate) mod pdf;
 pub(crate) mod peers;
+pub(crate) mod plan_file;
 pub(crate) mod problem;
 pub(crate) mod recovery;
 pub(crate) mod reexec;

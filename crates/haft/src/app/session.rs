@@ -6,14 +6,14 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
 use haft_agent::{Agents, Bus, Control, Pinned, UnsentLines};
 use haft_config::{Layer, RuleCase};
-use haft_host::Outs;
+use haft_host::{Local, Outs};
 use haft_policy::{Grants, Mode};
 use haft_session::{Fold, Log, SessionId, Store};
 use haft_text::secrets::Secrets;
@@ -22,7 +22,7 @@ use haft_tool::{
     Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SHARED, SaveRule, Services,
     Session, Settings as Stages, StateNote, call_number, standard,
 };
-use haft_tools::Shells;
+use haft_tools::{PlanFile, Shells};
 use haft_types::{
     AgentPath, Body, CallId, Env, Event, EventId, Level, Outcome, Part, QuestionId, TodoItem,
     ToolSpec, ToolUse, TurnId,
@@ -36,6 +36,7 @@ use super::{
     constraints, explain,
     hooks::{Hooks, OfTools},
     peers::InLogs,
+    plan_file::SessionPlan,
     problem::Problem,
     recovery::{commands, jobs, journal},
 };
@@ -189,6 +190,12 @@ impl SessionBuilder<'_> {
         let bus = if which.is_new() { Bus::lazy(log, now) } else { Bus::new(log, now) };
         *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
+        if let Some(file) = services.get::<dyn PlanFile>() {
+            let file = Local::path(Path::new(file.path()))?;
+            session.set_permissions(|judge| {
+                judge.policy = judge.policy.clone().planning_in(file);
+            });
+        }
         session.services = services;
         let own = past.restore(&session);
         let session = Arc::new(session);
@@ -506,6 +513,9 @@ fn services(base: &Base, store: &Store, log: &Log) -> Result<Services, Failure> 
     let homes = (home, base.environment.home.as_deref());
     let saver = ProjectAllowances::of(&base.project, homes, base.trusted);
     services.insert::<dyn SaveRule>(Arc::new(saver));
+    if let Some(plan) = SessionPlan::of(home, log.session()) {
+        services.insert::<dyn PlanFile>(Arc::new(plan));
+    }
     Ok(services)
 }
 

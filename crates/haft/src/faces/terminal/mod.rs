@@ -534,7 +534,17 @@ impl Interface {
             Effect::Explain(question) => self.send(Command::Explain { question }),
             Effect::Files(asked) => self.complete_file(asked),
             Effect::Values(command) => self.offer_values(&command),
-            Effect::EditOutside(text) => return self.edit_outside(&text),
+            Effect::EditOutside(text) => {
+                if let Some(text) = self.edit_outside(&text)? {
+                    self.app.edited(text);
+                }
+            }
+            Effect::EditPlan(question, plan) => {
+                let edited = self.edit_outside(&plan)?.filter(|edited| *edited != plan);
+                if edited.is_some_and(|edited| self.app.plan_edited(&question, edited)) {
+                    self.put(Extent::ALL);
+                }
+            }
             Effect::Suspend => {
                 self.clear()?;
                 self.modes.suspend();
@@ -597,7 +607,8 @@ impl Interface {
         self.ended = true;
     }
 
-    fn edit_outside(&mut self, text: &str) -> Ending {
+    /// A text as the person leaves it in their editor; none where that failed, which is told.
+    fn edit_outside(&mut self, text: &str) -> Result<Option<String>, Failure> {
         self.clear()?;
         self.modes.off();
         let edited = {
@@ -606,11 +617,7 @@ impl Interface {
         };
         self.modes.on();
         self.come_back();
-        match edited {
-            Ok(text) => self.app.edited(text),
-            Err(error) => self.tell(&format!("! {error}")),
-        }
-        Ok(())
+        Ok(edited.map_err(|error| self.tell(&format!("! {error}"))).ok())
     }
 
     fn event(&mut self, event: &Arc<Event>) {

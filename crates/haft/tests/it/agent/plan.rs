@@ -1,7 +1,7 @@
 //! `enter_plan` and `exit_plan` through the faces: who can answer decides, and where nobody is that is
 //! said.
 
-use haft_types::{Body, Event, Mode};
+use haft_types::{Body, Event, Mode, Status};
 use serde_json::json;
 
 use crate::{
@@ -80,4 +80,102 @@ fn a_usual_run_without_a_person_has_neither() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!mock.bodies()[0].contains("_plan\""), "{}", mock.bodies()[0]);
     assert_eq!(modes(&world.events()), []);
+}
+
+/// The file for the plan, as a request names it.
+fn plan_file(body: &str) -> String {
+    let (_, rest) = body.split_once("may grow in ").expect("the file is named");
+    rest.split_once(", the only file").expect("its end").0.to_owned()
+}
+
+#[test]
+fn in_mode_plan_the_file_of_the_plan_alone_can_be_written() {
+    for wire in WIRES {
+        let world = World::new();
+        let mock = Mock::with(move |number, request| {
+            let file = plan_file(&String::from_utf8_lossy(&request.body));
+            let other = file.replace(".md", ".txt");
+            let shell = json!({"command": format!("echo x > '{file}'")});
+            match number {
+                0 => wire.calls(
+                    "a",
+                    &[
+                        ("write", json!({"path": file, "content": "1. Look\n"})),
+                        ("write", json!({"path": other, "content": "x"})),
+                        ("write", json!({"path": "made.txt", "content": "x"})),
+                    ],
+                ),
+                1 => wire.calls(
+                    "b",
+                    &[
+                        (
+                            "edit",
+                            json!({"path": file, "old_string": "Look", "new_string": "Look again"}),
+                        ),
+                        ("bash", shell),
+                        ("read", json!({"path": file})),
+                        ("ExitPlanMode", json!({})),
+                    ],
+                ),
+                _ => wire.text("The plan."),
+            }
+        });
+        let flags = ["-p", "go on", "--mode", "plan"];
+        let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let bodies = mock.bodies();
+        let file = plan_file(&bodies[0]);
+        let events = world.events();
+        let ended: Vec<_> = events
+            .iter()
+            .filter_map(|event| match &event.body {
+                Body::CallEnded { outcome, .. } => Some((outcome.status, outcome.joined_text())),
+                _ => None,
+            })
+            .collect();
+        // Calls that are refused end before those that run.
+        let ends = |status: Status, words: &str| {
+            ended.iter().filter(|(end, text)| *end == status && text.contains(words)).count()
+        };
+        assert_eq!(ends(Status::Done, "Created"), 1, "{ended:?}");
+        assert_eq!(ends(Status::Denied, "plan mode only reads"), 3, "{ended:?}");
+        assert_eq!(ends(Status::Done, "Look again"), 2, "edited and read: {ended:?}");
+        // What it presents is the file: nobody is here who could approve it.
+        assert_eq!(ends(Status::Failed, "nobody is here"), 1, "{ended:?}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1. Look again\n");
+        assert!(!world.work().join("made.txt").exists());
+        // In other modes it is one of haft's own files.
+        let write = [("write", json!({"path": file, "content": "x"}))];
+        let mock = Mock::new(vec![wire.calls("c", &write), wire.text("End.")]);
+        let flags = ["-p", "go on", "-c", "--mode", "accept-edits"];
+        let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(mock.bodies()[1].contains("haft's own state"), "{}", mock.bodies()[1]);
+    }
+}
+
+#[test]
+fn a_plan_can_be_edited_before_it_is_approved() {
+    let world = World::new();
+    let model = world.script(&[
+        json!({"calls": [{"name": "exit_plan", "input": {"plan": PLAN}}]}),
+        json!({"text": "The end."}),
+    ]);
+    world.file("editor.sh", "#!/bin/sh\nsed -i 's/made.txt/better.txt/' \"$1\"\n");
+    let tmux = Tmux::start(&world);
+    tmux.line("export EDITOR='sh editor.sh'; unset VISUAL");
+    tmux.haft(&format!("--model '{model}' --mode plan"));
+    tmux.sees("a message;");
+    tmux.line("go on");
+    tmux.sees("ctrl+g edits it");
+    tmux.key("C-g");
+    tmux.sees("1. Make better.txt");
+    tmux.sees("ctrl+g edits it");
+    tmux.types("y");
+    tmux.sees("The end.");
+    let text = world.outcomes()[0]["content"].to_string();
+    assert!(text.contains("-1. Make made.txt\\n+1. Make better.txt"), "{text}");
+    assert_eq!(modes(&world.events()), [Mode::Ask]);
+    tmux.key("C-d");
+    tmux.sees("ended with 0");
 }
