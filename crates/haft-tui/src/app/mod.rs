@@ -6,6 +6,7 @@
 //!
 //! **Does not know:** tools, sessions, files. Finished lines are written by who runs it.
 
+mod dialog;
 pub mod keymap;
 mod live;
 mod panel;
@@ -22,7 +23,10 @@ use haft_types::{
 };
 use serde_json::json;
 
-use self::keymap::Does;
+use self::{
+    dialog::{Dialog, no, shown_plan},
+    keymap::Does,
+};
 use crate::{
     activity::Activity,
     editor::{Edit, Editor, History},
@@ -135,22 +139,6 @@ struct List {
     prefix: String,
     /// Whether another row than the first was selected.
     is_moved: bool,
-}
-
-/// An open question.
-#[derive(Clone, Debug)]
-struct Dialog {
-    question: Question,
-    /// The answers that are offered, once it was put before the person.
-    options: Vec<Choice>,
-    /// Whether letters are text: the reason for a no.
-    says_why: bool,
-    /// What is to be filled in before it can be answered.
-    form: Option<Form>,
-    /// When a key came after the quiet: what is typed from then on is meant for it.
-    reached: Option<u64>,
-    /// What the person made of the plan that is to be approved.
-    plan: Option<String>,
 }
 
 /// See the module.
@@ -785,18 +773,4 @@ impl App {
     pub fn typed(&self) -> String {
         self.editor.expanded()
     }
-}
-
-/// The plan that a question is about.
-fn shown_plan(question: &Question) -> Option<String> {
-    match &question.preview.as_ref()?.shape {
-        Shape::Markdown { text } if question.kind == QuestionKind::Plan => Some(text.clone()),
-        _ => None,
-    }
-}
-
-/// The answer that is taken where nobody answers.
-fn no(dialog: &Dialog) -> Option<Choice> {
-    let id = &dialog.question.if_nobody.option;
-    dialog.options.iter().find(|choice| choice.id == *id).cloned()
 }

@@ -190,13 +190,8 @@ impl SessionBuilder<'_> {
         let bus = if which.is_new() { Bus::lazy(log, now) } else { Bus::new(log, now) };
         *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
-        if let Some(file) = services.get::<dyn PlanFile>() {
-            let file = Local::path(Path::new(file.path()))?;
-            session.set_permissions(|judge| {
-                judge.policy = judge.policy.clone().planning_in(file);
-            });
-        }
         session.services = services;
+        let_plan_grow(&session)?;
         let own = past.restore(&session);
         let session = Arc::new(session);
         let hooks = Hooks::of(&base, &bus, session.clone(), log_path);
@@ -500,6 +495,15 @@ impl Past {
         let unsent = std::mem::take(&mut self.unsent).into_lines();
         Some(Resumed { active, turns: turn.0, unsent })
     }
+}
+
+/// Lets mode plan change the file that the session's plan is written to.
+fn let_plan_grow(session: &Session) -> Result<(), Failure> {
+    if let Some(plan) = session.services.get::<dyn PlanFile>() {
+        let file = Local::path(Path::new(plan.path()))?;
+        session.set_permissions(|judge| judge.policy = judge.policy.clone().planning_in(file));
+    }
+    Ok(())
 }
 
 /// What a session gets that is kept in its folder, or known from it.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     line::terminal::Tmux,
-    mock_provider::{Mock, WIRES},
+    mock_provider::{Mock, WIRES, Wire},
     world::{Input, World, finish},
 };
 
@@ -144,14 +144,18 @@ fn in_mode_plan_the_file_of_the_plan_alone_can_be_written() {
         assert_eq!(ends(Status::Failed, "nobody is here"), 1, "{ended:?}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1. Look again\n");
         assert!(!world.work().join("made.txt").exists());
-        // In other modes it is one of haft's own files.
-        let write = [("write", json!({"path": file, "content": "x"}))];
-        let mock = Mock::new(vec![wire.calls("c", &write), wire.text("End.")]);
-        let flags = ["-p", "go on", "-c", "--mode", "accept-edits"];
-        let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert!(mock.bodies()[1].contains("haft's own state"), "{}", mock.bodies()[1]);
+        is_haft_own(&world, wire, &file);
     }
+}
+
+/// In other modes the plan's file is one of haft's own.
+fn is_haft_own(world: &World, wire: Wire, file: &str) {
+    let write = [("write", json!({"path": file, "content": "x"}))];
+    let mock = Mock::new(vec![wire.calls("c", &write), wire.text("End.")]);
+    let flags = ["-p", "go on", "-c", "--mode", "accept-edits"];
+    let ran = finish(wire.haft(world, &mock.url(), &flags), &Input::Nothing);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(mock.bodies()[1].contains("haft's own state"), "{}", mock.bodies()[1]);
 }
 
 #[test]
