@@ -6,12 +6,48 @@
 use std::{any::Any, sync::Arc};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
+use haft_llm::{CALL_TOOL, NamedCall, named_call};
 use haft_tool::{Dispatcher, Scheduler};
 use haft_types::{Body, CallId, Level, Outcome, Status, ToolUse, TurnId};
 use tokio::{sync::mpsc, task::JoinError};
 use tokio_util::sync::CancellationToken;
 
 use crate::Bus;
+
+/// A call as tools, rules, hooks and people see it.
+pub(crate) struct Meant {
+    pub call: ToolUse,
+    /// Whether it came in the arguments of another call.
+    is_wrapped: bool,
+    /// Why it cannot be made.
+    wrong: Option<String>,
+}
+
+impl Meant {
+    /// What a call of a model means: `call_tool` stands for the tool that it names.
+    pub fn of(call: ToolUse, dispatcher: &Dispatcher) -> Self {
+        // A tool that has this name is what is meant.
+        let named = named_call(&call).filter(|_| dispatcher.tools.spec(CALL_TOOL).is_none());
+        match named {
+            None => Self { call, is_wrapped: false, wrong: None },
+            Some(Ok(NamedCall { name, input })) => {
+                let raw = input.to_string();
+                let call = ToolUse { name, raw, input: Some(input), extra: None, ..call };
+                Self { call, is_wrapped: true, wrong: None }
+            }
+            Some(Err(why)) => Self { call, is_wrapped: false, wrong: Some(why) },
+        }
+    }
+
+    async fn run(self, dispatcher: &Arc<Dispatcher>, turn: TurnId, stop: CancellationToken) {
+        let Self { call, is_wrapped, .. } = self;
+        if is_wrapped {
+            dispatcher.run_wrapped(call, turn, stop).await;
+        } else {
+            dispatcher.run(call, turn, stop).await;
+        }
+    }
+}
 
 /// Calls that are to be run.
 pub(crate) struct Batch {
@@ -63,9 +99,10 @@ impl CallRunner {
         let order = Arc::new(Scheduler::default());
         let calls = batch.calls.iter().map(|call| {
             let (turn, running) = (order.turn(), self.one(call.clone(), &batch));
+            let meant = Meant::of(call.clone(), &batch.dispatcher).call;
             let batch = &batch;
             async move {
-                batch.dispatcher.ready(&turn, call).await;
+                batch.dispatcher.ready(&turn, &meant).await;
                 running.await;
             }
         });
@@ -80,10 +117,25 @@ impl CallRunner {
         let (turn, stop, give_up) = (batch.turn, batch.stop.child_token(), batch.give_up.clone());
         async move {
             let (id, agent) = (call.id.clone(), dispatcher.agent.clone());
-            let mut running = tokio::spawn(async move { dispatcher.run(call, turn, stop).await });
+            let mut meant = Meant::of(call, &dispatcher);
+            let wrong = meant.wrong.take().map(|why| {
+                let (call, tool) = (id.clone(), CALL_TOOL.to_owned());
+                bus.emit_or_show(
+                    &agent,
+                    turn,
+                    Body::CallStarted { call, tool, input: None, plan: None },
+                );
+                Outcome::ended(Status::Failed, why)
+            });
+            let is_made = wrong.is_none();
+            let mut running = tokio::spawn(async move {
+                if is_made {
+                    meant.run(&dispatcher, turn, stop).await;
+                }
+            });
             let lost = tokio::select! {
                 biased;
-                ran = &mut running => ran.err().map(broke_down),
+                ran = &mut running => wrong.or_else(|| ran.err().map(broke_down)),
                 () = give_up.cancelled() => {
                     running.abort();
                     Some(Outcome::ended(

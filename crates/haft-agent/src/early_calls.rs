@@ -11,6 +11,8 @@ use haft_types::ToolUse;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::calls::Meant;
+
 /// The look at the calls of one answer; dropping it ends it.
 pub(crate) struct Early {
     calls: mpsc::UnboundedSender<ToolUse>,
@@ -53,6 +55,7 @@ impl Early {
 /// Reports whether a call may start before its answer has ended. One that may be cut off may not;
 /// a plan that breaks down does so again, and is told, when the call runs.
 async fn is_harmless(dispatcher: &Arc<Dispatcher>, call: &ToolUse) -> bool {
+    let meant = Meant::of(call.clone(), dispatcher).call;
     call.input.is_some()
-        && AssertUnwindSafe(dispatcher.harmless(call)).catch_unwind().await.unwrap_or(false)
+        && AssertUnwindSafe(dispatcher.harmless(&meant)).catch_unwind().await.unwrap_or(false)
 }

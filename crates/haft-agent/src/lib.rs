@@ -40,6 +40,7 @@ pub use self::{
     machine::{Action, Input, Machine, QueuedMessage},
     preview::{CompactionPreview, MessagePreview, preview_compaction},
     prompt::{
-        ContextFile, Listed, Moves, Prompt, Section, Surroundings, assemble, same_but_date, system,
+        ContextFile, Listed, Moves, Prompt, Section, Surroundings, assemble, late_tools,
+        same_but_date, system,
     },
 };

@@ -50,6 +50,8 @@ pub struct Settings {
     pub edit: Edit,
     /// Questions of the model.
     pub ask_user: AskUser,
+    /// How a model finds tools that it does not see at once.
+    pub tool_search: ToolSearch,
     /// The shell.
     pub shell: Shell,
     /// What holds the programs that tools start.
@@ -416,6 +418,16 @@ pub struct AskUser {
     pub timeout_ms: Option<u64>,
 }
 
+/// How a model finds tools that it does not see at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ToolSearch {
+    /// Most tokens, of four bytes each, for the names of these tools in the system prompt. Of servers
+    /// whose names do not fit, the number of tools is told.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub listing_tokens: u64,
+}
+
 /// The shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -437,6 +449,12 @@ pub struct Shell {
     pub let_through: Vec<String>,
     /// What commands change.
     pub changes: Changes,
+}
+
+impl Default for ToolSearch {
+    fn default() -> Self {
+        Self { listing_tokens: 2_000 }
+    }
 }
 
 impl Default for Shell {

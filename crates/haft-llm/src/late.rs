@@ -8,10 +8,12 @@
 //! **Invariant:** whatever comes late, the tools and the system prompt of a request stay as they are. A call
 //! by `call_tool` goes back to the model as it was written.
 
-use haft_types::{CallResult, From, Message, Outcome, Part, ToolSpec, ToolUse};
-use serde_json::{Value, json};
+use std::borrow::Cow;
 
-use crate::{Encoded, NoBlobs, Target, Wire, shared};
+use haft_types::{CallResult, From, Message, Outcome, Part, ToolSpec, ToolUse};
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{Encoded, NoBlobs, Provider, Target, Wire, shared};
 
 /// The name of the tool that calls others.
 pub const CALL_TOOL: &str = "call_tool";
@@ -67,6 +69,14 @@ pub fn named_call(call: &ToolUse) -> Option<Result<NamedCall, String>> {
     (call.name == CALL_TOOL).then(|| named(call.input.as_ref()))
 }
 
+/// The name of the tool that a call means, whichever way it is called.
+pub fn real_name(call: &ToolUse) -> Cow<'_, str> {
+    match named_call(call) {
+        Some(Ok(named)) => named.name.into(),
+        _ => Cow::Borrowed(&call.name),
+    }
+}
+
 fn named(input: Option<&Value>) -> Result<NamedCall, String> {
     let form = "give {\"name\": \"the tool\", \"arguments\": {...}}";
     let input = input.ok_or_else(|| format!("the arguments are no JSON: {form}"))?;
@@ -96,6 +106,58 @@ pub fn joined_tools(lists: &[&str]) -> String {
     let inner = lists.iter().filter_map(|list| list.strip_prefix('[')?.strip_suffix(']'));
     let inner: Vec<&str> = inner.filter(|list| !list.is_empty()).collect();
     format!("[{}]", inner.join(","))
+}
+
+/// Whether requests declare deferred tools, so that one that is found is named alone.
+///
+/// Where the wire has a search of its own, its result has the definitions.
+pub fn declares(wire: &dyn Wire, target: &Target) -> bool {
+    wire.deferred_tools(&[], target).is_some() && search_form(wire, target).is_none()
+}
+
+fn search_form(wire: &dyn Wire, target: &Target) -> Option<String> {
+    wire.tool_search(&ToolSpec::default(), target)
+}
+
+/// Encodes the tools of a session, to be pinned: those that the model sees, and what makes the `late`
+/// ones reachable.
+pub fn pinned_tools(
+    provider: &dyn Provider,
+    target: &Target,
+    listed: &[ToolSpec],
+    late: &[ToolSpec],
+) -> String {
+    let Some(wire) = provider.wire().filter(|_| !late.is_empty()) else {
+        return provider.encode_tools(listed);
+    };
+    let mut listed = listed.to_vec();
+    let own_form = listed.iter().position(|tool| tool.finds).and_then(|at| {
+        let form = wire.tool_search(&listed[at], target)?;
+        listed.remove(at);
+        Some(form)
+    });
+    let is_taken = listed.iter().chain(late).any(|tool| tool.name == CALL_TOOL);
+    if !wire.appends_tools(target) && !is_taken {
+        listed.push(call_tool());
+    }
+    let declared = declares(wire, target).then(|| wire.deferred_tools(late, target)).flatten();
+    let lists = [declared, Some(wire.tools(&listed)), own_form];
+    let lists: Vec<&str> = lists.iter().flatten().map(String::as_str).collect();
+    joined_tools(&lists)
+}
+
+/// The definitions of pinned tools that a model sees from the first request on.
+pub fn seen_tools(tools: &str) -> Vec<&RawValue> {
+    let all: Vec<&RawValue> = serde_json::from_str(tools).unwrap_or_default();
+    let is_kept_back = |tool: &RawValue| {
+        #[derive(serde::Deserialize)]
+        struct Mark {
+            #[serde(default)]
+            defer_loading: bool,
+        }
+        serde_json::from_str::<Mark>(tool.get()).is_ok_and(|mark| mark.defer_loading)
+    };
+    all.into_iter().filter(|tool| !is_kept_back(tool)).collect()
 }
 
 /// A message of words that make late tools known.

@@ -45,7 +45,10 @@ pub use self::{
     delta::{AnswerReader, Decoder, Delta},
     endpoint::Endpoint,
     error::LlmError,
-    late::{CALL_TOOL, LateTools, NamedCall, call_tool, joined_tools, named_call},
+    late::{
+        CALL_TOOL, LateTools, NamedCall, call_tool, declares, joined_tools, named_call,
+        pinned_tools, real_name, seen_tools,
+    },
     model::{ModelRef, parse_model},
     preset::{Preset, presets},
     provider::{Answer, HttpProvider, Patience, Provider},

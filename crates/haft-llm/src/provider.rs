@@ -38,6 +38,12 @@ pub trait Provider: Send + Sync + 'static {
     /// The server that its answers come from, as `HOST:PORT`; empty where there is none.
     fn host(&self) -> &str;
 
+    /// The codec by which tools that come late are told. None where no server reads what is encoded:
+    /// they are told as plain words then.
+    fn wire(&self) -> Option<&dyn Wire> {
+        None
+    }
+
     /// Encodes a message for one model, once, to be kept and sent with every request.
     fn encode(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded;
 
@@ -119,6 +125,10 @@ impl Provider for HttpProvider {
 
     fn host(&self) -> &str {
         &self.server.host
+    }
+
+    fn wire(&self) -> Option<&dyn Wire> {
+        Some(&*self.wire)
     }
 
     fn encode(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {

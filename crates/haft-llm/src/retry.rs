@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Answer, Blobs, Delta, Encoded, LlmError, Provider, Request, Target};
+use crate::{Answer, Blobs, Delta, Encoded, LlmError, Provider, Request, Target, Wire};
 
 /// When and for how long to ask again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +184,10 @@ impl Provider for Retry {
 
     fn host(&self) -> &str {
         self.inner.host()
+    }
+
+    fn wire(&self) -> Option<&dyn Wire> {
+        self.inner.wire()
     }
 
     fn encode(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {

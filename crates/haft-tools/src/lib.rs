@@ -21,6 +21,7 @@ mod snip;
 mod structured_output;
 mod tasks;
 mod todo;
+mod tool_search;
 mod units;
 mod write;
 
@@ -46,6 +47,7 @@ pub use crate::{
     structured_output::StructuredOutput,
     tasks::{TaskCreate, TaskGet, TaskList, TaskUpdate},
     todo::Todo,
+    tool_search::{Candidate, ToolSearch, rank},
     write::Write,
 };
 
@@ -122,6 +124,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(TaskGet::default()),
         Arc::new(TaskList::default()),
         Arc::new(TaskUpdate::default()),
+        Arc::new(ToolSearch::default()),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

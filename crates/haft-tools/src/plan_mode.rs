@@ -14,8 +14,8 @@ use std::{
 use haft_text::diff;
 use haft_tool::{Cx, StateNote, Tool, WithHistory, schema_of};
 use haft_types::{
-    Access, Answerer, Choice, Env, Kind, Mode, Outcome, Place, Plan, Question, QuestionKind, Reply,
-    Shape, Status, Target, ToolError, ToolSpec,
+    Access, Answerer, Choice, Env, Kind, Loading, Mode, Outcome, Place, Plan, Question,
+    QuestionKind, Reply, Shape, Status, Target, ToolError, ToolSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -188,6 +188,8 @@ impl Tool for ExitPlan {
             hint: "plan mode present approve leave exit".into(),
             kind: Kind::Think,
             primary: "plan".into(),
+            loading: Loading::Deferred,
+            known_in: Some(Mode::Plan),
             ..ToolSpec::new(
                 "exit_plan",
                 "Present the plan",

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Schema, Text};
+use crate::{Mode, Schema, Text};
 
 /// Facts that a spec may depend on, fixed when the tool set is pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +126,7 @@ pub struct Guideline {
 /// Everything about a tool that does not depend on a call's input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ToolSpec {
     /// Unique name, as the model writes it.
     pub name: Text,
@@ -155,6 +156,12 @@ pub struct ToolSpec {
     pub primary: Text,
     /// See [`Loading`].
     pub loading: Loading,
+    /// The mode that makes a deferred tool known once it is on, without a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_in: Option<Mode>,
+    /// True for the tool that finds deferred ones: it is in a set only where there are some.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub finds: bool,
     /// See [`Budget`].
     pub budget: Budget,
     /// True where an answer may hold an image.

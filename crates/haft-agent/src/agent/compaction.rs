@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Outs;
-use haft_llm::LlmError;
+use haft_llm::{LlmError, seen_tools};
 use haft_tool::{Dispatcher, Jobs, Permissions, RecordError, StateNote};
 use haft_types::{Body, BreakCause, From, Level, Message, Part, Usage};
 use serde_json::{Value, value::RawValue};
@@ -17,7 +17,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Agent, AgentConfig, history::keep_results, other_models::SmallModel, summary::Summary,
+    Agent, AgentConfig, history::keep_results, other_models::SmallModel, sent_bytes,
+    summary::Summary,
 };
 use crate::{
     Input,
@@ -136,14 +137,14 @@ impl Agent {
     /// Tokens of system prompt and tools.
     fn fixed(&self) -> (u64, u64) {
         let system = self.system.iter().map(String::len).sum();
-        (self.scaled(tokens(system)), self.scaled(tokens(self.tools.len())))
+        (self.scaled(tokens(system)), self.scaled(tokens(self.seen_tools)))
     }
 
     /// Tokens of each message that was encoded, without the scale.
     fn weights(&self) -> Vec<u64> {
         let fold = self.fold();
         let pairs = fold.final_messages().iter().zip(&self.encoded);
-        pairs.map(|(message, encoded)| weight(message, encoded.json().len())).collect()
+        pairs.map(|(message, pieces)| weight(message, sent_bytes(pieces))).collect()
     }
 
     fn sizes(&self) -> Vec<u64> {
@@ -158,7 +159,7 @@ impl Agent {
 
     /// Notes the size of a request that is asked for.
     pub(super) fn note_asked(&mut self) {
-        let fixed = self.system.iter().map(String::len).sum::<usize>() + self.tools.len();
+        let fixed = self.system.iter().map(String::len).sum::<usize>() + self.seen_tools;
         self.room.asked = self.weights().into_iter().sum::<u64>() + tokens(fixed);
     }
 
@@ -202,7 +203,7 @@ impl Agent {
     fn planned(&self, limits: &ContextLimits) -> Result<Plan, TooBig> {
         let (sizes, (system, tools)) = (self.sizes(), self.fixed());
         let held = Attached::word_for_word(self.permissions().policy.held());
-        let attached = tokens(held.len() + self.notes().len());
+        let attached = tokens(held.len() + self.notes().len() + self.bytes_of_known_tools());
         let scale = self.room.scale;
         let all = Sizes { system, tools, messages: &sizes, attached, scale };
         plan(&self.fold(), all, limits)
@@ -249,7 +250,7 @@ impl Agent {
         let (calls, at_byte) = {
             let fold = self.fold();
             let messages = fold.final_messages();
-            let sizes = self.encoded.iter().map(|encoded| tokens(encoded.json().len()));
+            let sizes = self.encoded.iter().map(|pieces| tokens(sent_bytes(pieces)));
             let sizes: Vec<u64> = sizes.map(|size| self.scaled(size)).collect();
             let calls = masked(messages, &sizes, &self.limits());
             let has = |message: &Message| match message {
@@ -275,7 +276,7 @@ impl Agent {
     /// Bytes of the prefix, and of the messages before this one.
     fn bytes_before(&self, message: usize) -> u64 {
         let fixed = self.tools.len() + self.system.iter().map(String::len).sum::<usize>();
-        let messages = self.encoded.iter().take(message).map(|encoded| encoded.json().len());
+        let messages = self.encoded.iter().take(message).map(|pieces| sent_bytes(pieces));
         (fixed + messages.sum::<usize>()) as u64
     }
 
@@ -464,7 +465,8 @@ impl Agent {
         };
         let (system, tools) = self.fixed();
         let stays: u64 = self.sizes().into_iter().skip(plan.cut).sum();
-        let after = system + tools + stays + self.scaled(tokens(text.len() + 64));
+        let again = self.bytes_of_known_tools();
+        let after = system + tools + stays + self.scaled(tokens(text.len() + 64 + again));
         let most = self.limits().share(self.limits().most_after);
         if after >= before || after > most {
             return Err(format!(
@@ -487,7 +489,8 @@ impl Agent {
                 let (by, others) = (sum.by.clone(), sum.others.clone());
                 self.emit(Body::Compacted { summary: text, keep_from, sizes, by, others })
             })
-            .and_then(|()| self.emit(Body::Notice { level: Level::Info, text: receipt.clone() }));
+            .and_then(|()| self.emit(Body::Notice { level: Level::Info, text: receipt.clone() }))
+            .and_then(|()| self.tell_late_tools());
         kept.map_err(|error| error.to_string())?;
         self.room.after = Some(after);
         (self.room.told, self.room.is_refused, self.room.is_by_hand) = (0, false, false);
@@ -560,8 +563,8 @@ impl Agent {
         let (mut bytes, mut images) = ([0; 4], 0);
         {
             let fold = self.fold();
-            for (message, encoded) in fold.final_messages().iter().zip(&self.encoded) {
-                let (text, pictures) = parts_of(message, encoded.json().len());
+            for (message, pieces) in fold.final_messages().iter().zip(&self.encoded) {
+                let (text, pictures) = parts_of(message, sent_bytes(pieces));
                 images += pictures;
                 let kind = match message {
                     Message::User { from: From::Person | From::Steer, .. } => 0,
@@ -596,14 +599,13 @@ impl Agent {
 
 /// Each tool with its bytes, by its definition; the brackets around them are the last row.
 fn tool_rows(tools: &str) -> Vec<(String, usize)> {
-    let all: Vec<&RawValue> = serde_json::from_str(tools).unwrap_or_default();
     let name = |tool: &RawValue| {
         let value: Value = serde_json::from_str(tool.get()).unwrap_or_default();
         let name = value.get("name").or_else(|| value.get("function")?.get("name"));
         let name = name.and_then(Value::as_str).unwrap_or("another");
         format!("tool {name}")
     };
-    let rows = all.into_iter().map(|tool| (name(tool), tool.get().len() + 1));
+    let rows = seen_tools(tools).into_iter().map(|tool| (name(tool), tool.get().len() + 1));
     rows.collect()
 }
 

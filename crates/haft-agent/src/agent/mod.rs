@@ -10,6 +10,7 @@ mod asking;
 mod compaction;
 mod handle;
 mod history;
+mod late_tools;
 mod ledger;
 mod money;
 mod other_models;
@@ -26,7 +27,7 @@ use std::{
 };
 
 use futures::{FutureExt as _, StreamExt as _};
-use haft_llm::{Delta, Effort, Encoded, LlmError, Provider, Request, Target};
+use haft_llm::{Delta, Effort, Encoded, LlmError, Provider, Request, Target, seen_tools};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Events as _, Jobs, RecordError};
 use haft_types::{
@@ -49,6 +50,7 @@ use self::{
     asking::{LimitQuestion, Reached, replied},
     compaction::{Room, Space, summary},
     handle::{Inputs, Load, Request as AgentRequest},
+    late_tools::Known,
     ledger::Ledger,
     other_models::{Falling, fallen},
     repin::Pending,
@@ -175,9 +177,14 @@ pub struct Agent {
     setup: AgentConfig,
     machine: Machine,
     fold: Arc<Mutex<Fold>>,
-    encoded: Vec<Encoded>,
+    /// Each final message as it is sent: as one piece, or as several.
+    encoded: Vec<Vec<Encoded>>,
     revision: u64,
+    /// What the conversation says of tools that came late.
+    known: Known,
     tools: Arc<str>,
+    /// Bytes of the tools that the model sees.
+    seen_tools: usize,
     system: Arc<[String]>,
     format: Arc<str>,
     turn: TurnId,
@@ -247,6 +254,8 @@ impl Agent {
             machine: Machine::default(),
             encoded: Vec::new(),
             revision: 0,
+            known: Known::default(),
+            seen_tools: seen_bytes(&setup.pinned.tools),
             tools: setup.pinned.tools.as_str().into(),
             system: setup.pinned.system.clone().into(),
             format: setup.pinned.format.as_str().into(),
@@ -489,7 +498,7 @@ impl Agent {
             system: self.system.clone(),
             tools: self.tools.clone(),
             format: self.format.clone(),
-            messages: self.encoded.clone(),
+            messages: self.encoded.iter().flatten().cloned().collect(),
             ..Request::default()
         };
         request.previous = self.note_request(&request);
@@ -530,7 +539,8 @@ impl Agent {
             self.emit(Body::Pinned { system, tools, format })?;
             self.setup.cause = None;
         }
-        self.report_jobs()
+        self.report_jobs()?;
+        self.tell_late_tools()
     }
 
     /// Says which jobs have ended of which the model does not know that.
@@ -550,10 +560,12 @@ impl Agent {
 
     /// Encodes the messages that were not sent before; kept ones stay the bytes they are.
     fn encode_new(&mut self) {
-        let (revision, new) = {
+        let (revision, known, new) = {
             let fold = self.fold();
             let known = if fold.revision() == self.revision { self.encoded.len() } else { 0 };
-            (fold.revision(), fold.final_messages()[known..].to_vec())
+            // With the one before: results are those of its calls.
+            let from = known.saturating_sub(1);
+            (fold.revision(), known - from, fold.final_messages()[from..].to_vec())
         };
         if revision != self.revision {
             self.revision = revision;
@@ -561,8 +573,10 @@ impl Agent {
         }
         self.setup.dispatcher.conversation.results_stand(revision);
         // Without the lock: images come from the disk, and every event waits for the fold.
-        let AgentConfig { provider, target, bus, .. } = &self.setup;
-        self.encoded.extend(new.iter().map(|message| provider.encode(message, target, bus)));
+        let encoder = self.encoder();
+        let encode = |at: usize| encoder.encode(at.checked_sub(1).map(|at| &new[at]), &new[at]);
+        let more: Vec<_> = (known..new.len()).map(encode).collect();
+        self.encoded.extend(more);
     }
 
     async fn delta(&mut self, delta: Option<Result<Delta, LlmError>>) {
@@ -753,6 +767,16 @@ async fn at(moment: Option<Instant>) {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
+}
+
+/// Bytes of the definitions that a model sees.
+fn seen_bytes(tools: &str) -> usize {
+    seen_tools(tools).iter().map(|tool| tool.get().len() + 1).sum()
+}
+
+/// Bytes of a message as it is sent.
+fn sent_bytes(pieces: &[Encoded]) -> usize {
+    pieces.iter().map(|piece| piece.json().len()).sum()
 }
 
 fn notice(error: &RecordError) -> Body {

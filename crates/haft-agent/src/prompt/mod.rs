@@ -4,6 +4,7 @@
 //! can be cached. A tool that is off is never named. With the default tools and no project context
 //! it is at most 4,000 bytes.
 
+mod late_tools;
 mod sections;
 
 use std::fmt::Write as _;
@@ -11,7 +12,10 @@ use std::fmt::Write as _;
 use haft_tool::ToolSet;
 use haft_types::{Guideline, Kind};
 
-pub use self::sections::{Listed, Moves, Prompt, Section, assemble};
+pub use self::{
+    late_tools::late_tools,
+    sections::{Listed, Moves, Prompt, Section, assemble},
+};
 
 /// An instruction file of the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +114,7 @@ fn fixed(tools: &ToolSet) -> Vec<Section> {
         lines.map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n")
     };
     let mut sections = vec![own("identity", "", identity(tools), Moves::Fixed)];
-    let listed: Vec<_> = tools.specs().iter().filter(|spec| !spec.snippet.is_empty()).collect();
+    let listed: Vec<_> = tools.listed().filter(|spec| !spec.snippet.is_empty()).collect();
     if !listed.is_empty() {
         let mut lines = listed.iter().map(|spec| format!("{}: {}", spec.name, spec.snippet));
         sections.push(own("tools", "Tools", list(&mut lines), Moves::Fixed));
@@ -130,7 +134,7 @@ fn identity(tools: &ToolSet) -> String {
         (Kind::Fetch, "look things up on the network"),
     ]
     .into_iter()
-    .filter(|(kind, _)| tools.specs().iter().any(|spec| spec.kind == *kind))
+    .filter(|(kind, _)| tools.listed().any(|spec| spec.kind == *kind))
     .map(|(_, verb)| verb)
     .collect();
     let can = match &verbs[..] {
@@ -146,12 +150,12 @@ fn identity(tools: &ToolSet) -> String {
 
 /// The guidelines of the active tools, each once, then the general ones.
 fn guidelines(tools: &ToolSet) -> Vec<&str> {
-    let on = |name: &str| tools.specs().iter().any(|spec| spec.name == name);
+    let on = |name: &str| tools.listed().any(|spec| spec.name == name);
     let holds = |line: &&Guideline| {
         line.with.iter().all(|name| on(name)) && !line.without.iter().any(|name| on(name))
     };
     let mut lines: Vec<&str> = Vec::new();
-    let mine = tools.specs().iter().flat_map(|spec| &spec.guidelines).filter(holds);
+    let mine = tools.listed().flat_map(|spec| &spec.guidelines).filter(holds);
     for line in mine.map(|line| &*line.text).chain(GENERAL) {
         if !lines.contains(&line) {
             lines.push(line);

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{progress::Live, question_time::Asking};
 use crate::{
-    Conversation, Dispatcher, Permissions, RecordError, Room, Session, Stay,
+    Conversation, Dispatcher, Permissions, RecordError, Room, Session, Stay, ToolSet,
     changes::recorder::Keeper,
     session::{
         network::{self, Network},
@@ -33,6 +33,7 @@ use crate::{
 /// It holds no settings: a tool gets those in its constructor. A tool never asks whether it may: that is
 /// decided before it runs.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Cx {
     /// This call.
     pub call: CallId,
@@ -47,6 +48,8 @@ pub struct Cx {
     pub(crate) dispatcher: Arc<Dispatcher>,
     /// True for a call that another tool makes.
     pub(crate) nested: bool,
+    /// True where the arguments do not stand in the answer as the tool gets them.
+    pub(crate) wrapped: bool,
     /// True for a command that the person typed as such: that is their yes to it.
     pub(crate) typed: bool,
     /// True once the tool itself was started.
@@ -91,6 +94,7 @@ impl Cx {
             stop,
             dispatcher,
             nested: false,
+            wrapped: false,
             typed: false,
             begun: Arc::default(),
             asked: false,
@@ -171,6 +175,11 @@ impl Cx {
     /// place.
     pub fn vision(&self) -> bool {
         self.dispatcher.tools.vision
+    }
+
+    /// The tools of this agent, those included that its model does not see yet.
+    pub fn tools(&self) -> &ToolSet {
+        &self.dispatcher.tools
     }
 
     /// The absolute path for a text that the model wrote.

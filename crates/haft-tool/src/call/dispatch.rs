@@ -143,6 +143,20 @@ impl Dispatcher {
         self.run_in(request, cx).await
     }
 
+    /// As [`run`](Self::run), for a call whose name and arguments stand in the arguments of another one.
+    ///
+    /// # Cancel safety
+    /// As with `run`.
+    pub async fn run_wrapped(
+        self: &Arc<Self>,
+        request: ToolUse,
+        turn: TurnId,
+        stop: CancellationToken,
+    ) -> Outcome {
+        let cx = Cx::new(self.clone(), request.id.clone(), turn, stop);
+        self.run_in(request, Cx { wrapped: true, ..cx }).await
+    }
+
     /// Calls a tool by name, for front ends without a model.
     pub async fn call(
         self: &Arc<Self>,

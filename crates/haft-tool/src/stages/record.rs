@@ -87,7 +87,7 @@ fn ends(text: &str, room: usize) -> String {
 /// The begin of a call; its arguments stand in the answer that made it, where there is one.
 pub(crate) fn started(call: &Call) -> Body {
     let outside = call.cx.nested || call.cx.turn == TurnId::default();
-    let told = outside || call.hooked || call.mended;
+    let told = outside || call.cx.wrapped || call.hooked || call.mended;
     let input = call.input().or(call.request.input.as_ref()).filter(|_| told);
     Body::CallStarted {
         call: call.cx.call.clone(),

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use haft_types::{Env, Kind, Place, Text, ToolError, ToolSpec, ToolUse};
+use haft_types::{Env, Kind, Loading, Place, Text, ToolError, ToolSpec, ToolUse};
 
 use super::repair;
 use crate::{AnyTool, Prepared, call::ask::nobody_is_here, validate::Validator};
@@ -58,19 +58,28 @@ impl Registry {
         self
     }
 
-    /// Assembles the tools that are enabled in `env`.
+    /// Assembles the tools that are enabled in `env`. The tool that finds deferred ones stands last, and
+    /// is there only where it can find some.
     pub fn assemble(&self, env: &Env) -> ToolSet {
         let mut set = ToolSet { vision: env.vision, ..ToolSet::default() };
+        let mut finder: Option<(ToolSpec, Arc<dyn AnyTool>)> = None;
         for tool in self.sources.iter().flat_map(|source| source.tools()) {
             let spec = self.filters.iter().try_fold(tool.spec(env), |spec, keep| keep(spec, env));
             // Only another real name is in the way: an alias gives way to it.
-            let free = |spec: &ToolSpec| set.specs.iter().all(|other| other.name != spec.name);
+            let free = |spec: &ToolSpec| {
+                set.specs.iter().all(|other| other.name != spec.name)
+                    && finder.as_ref().is_none_or(|(other, _)| other.name != spec.name)
+            };
             match spec.filter(|spec| !spec.off) {
                 Some(spec) if spec.asks && !env.interactive => set.asking.push(spec),
+                Some(spec) if spec.finds && free(&spec) => finder = Some((spec, tool)),
                 Some(spec) if free(&spec) => set.add(spec, tool),
                 Some(spec) => set.hidden.push(spec),
                 None => {}
             }
+        }
+        if let Some((spec, tool)) = finder.filter(|_| set.deferred().next().is_some()) {
+            set.add(spec, tool);
         }
         set
     }
@@ -128,6 +137,16 @@ impl ToolSet {
     /// The specs, in the order in which the model sees them.
     pub fn specs(&self) -> &[Arc<ToolSpec>] {
         &self.specs
+    }
+
+    /// The specs that the model sees from its first request on.
+    pub fn listed(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
+        self.specs.iter().filter(|spec| spec.loading != Loading::Deferred)
+    }
+
+    /// The specs of tools that can be called, and that the model sees only once they are found.
+    pub fn deferred(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
+        self.specs.iter().filter(|spec| spec.loading == Loading::Deferred)
     }
 
     /// The tools that nobody can call because a tool of an earlier source has the same name, each

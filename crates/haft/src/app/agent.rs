@@ -3,22 +3,24 @@
 
 use std::{
     borrow::Cow,
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use haft_agent::{
     Agent, AgentConfig, AnswerSchema, Context, Handle, Input, Limits, Moves, Pinned, QueuedMessage,
-    Repin, Section, Surroundings, TalkHooks, context_files, same_but_date, system,
+    Repin, Section, Surroundings, TalkHooks, context_files, late_tools, same_but_date, system,
 };
 use haft_config::Layer;
 use haft_host::{Host as _, Local};
-use haft_llm::{Effort, ModelRef};
+use haft_llm::{Effort, ModelRef, named_call, pinned_tools};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Filter};
 use haft_tools::{PLAN_ENDS, PlanFile, StructuredOutput, plan_begins};
 use haft_types::{
-    AgentPath, Body, BreakCause, Env, From, HostPath, Level, Message, Mode, Part, ToolSpec,
+    AgentPath, Body, BreakCause, CallId, CallResult, Env, From, HostPath, Level, Message, Mode,
+    Part, ToolSpec,
 };
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -368,13 +370,17 @@ impl AgentBuilder {
         context: &Context,
         around: &Surroundings,
     ) -> Pinned {
-        let specs: Vec<ToolSpec> =
-            dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
+        let tools = &*dispatcher.tools;
+        let copied = |spec: &Arc<ToolSpec>| (**spec).clone();
+        let listed: Vec<ToolSpec> = tools.listed().map(copied).collect();
+        let late: Vec<ToolSpec> = tools.deferred().map(copied).collect();
         let secrets = &dispatcher.session.secrets;
-        let prompt = system(&dispatcher.tools, &context.files, around, self.sections.clone());
+        let most = self.core.base.loaded.settings.tool_search.listing_tokens;
+        let sections = late_tools(tools, most).into_iter().chain(self.sections.clone()).collect();
+        let prompt = system(tools, &context.files, around, sections);
         Pinned {
             system: prompt.parts.iter().map(|part| secrets.hide(part).into_owned()).collect(),
-            tools: model.provider.encode_tools(&specs),
+            tools: pinned_tools(&*model.provider, &model.target, &listed, &late),
             format: self.format(model).unwrap_or_default(),
         }
     }
@@ -448,6 +454,21 @@ fn about_plan(core: &Core) -> Option<String> {
 
 /// Reports whether the last thing that messages say about the mode is that it is plan.
 pub fn tells_plan(messages: &[Message]) -> bool {
+    let calls = messages.iter().flat_map(|message| match message {
+        Message::Assistant { parts, .. } => &parts[..],
+        _ => &[],
+    });
+    // Calls whose tool stands in their arguments.
+    let named: HashMap<&CallId, String> = calls
+        .filter_map(|part| match part {
+            Part::Call(call) => Some((&call.id, named_call(call)?.ok()?.name)),
+            _ => None,
+        })
+        .collect();
+    let is_switch = |result: &&CallResult| {
+        let name = named.get(&result.id).unwrap_or(&result.name);
+        SWITCHES.contains(&&**name)
+    };
     let about = |message: &Message| {
         let texts: Vec<String> = match message {
             Message::User { from: From::Haft, parts } => {
@@ -459,7 +480,7 @@ pub fn tells_plan(messages: &[Message]) -> bool {
             }
             // What other tools give is not haft's word.
             Message::Results { results } => {
-                let switches = results.iter().filter(|result| SWITCHES.contains(&&*result.name));
+                let switches = results.iter().filter(is_switch);
                 switches.map(|result| result.outcome.joined_text()).collect()
             }
             _ => return None,
@@ -628,8 +649,11 @@ mod tests {
     #[test]
     fn prompt_and_definitions_stay_within_their_bounds() {
         let env = Env { vision: true, shell: true, interactive: true, ..Env::default() };
-        let by_default =
-            |spec: ToolSpec, _: &Env| (spec.loading != Loading::Deferred).then_some(spec);
+        // Lists of things to do are no late tools.
+        let by_default = |spec: ToolSpec, _: &Env| {
+            let is_there = spec.loading != Loading::Deferred || !spec.name.starts_with("task_");
+            is_there.then_some(spec)
+        };
         let tools = Registry::default().source(haft_tools::builtin()).filter(by_default);
         let tools = tools.assemble(&env);
         let around = Surroundings {
@@ -639,7 +663,8 @@ mod tests {
             platform: "linux x86_64, shell /bin/bash".into(),
             git: Some("branch main, 12 changed files".into()),
         };
-        let prompt = system(&tools, &[], &around, Vec::new()).parts.join("\n\n");
+        let more = late_tools(&tools, 2_000).into_iter().collect();
+        let prompt = system(&tools, &[], &around, more).parts.join("\n\n");
         println!("system prompt: {} bytes of at most {PROMPT_MOST}", prompt.len());
         assert!(prompt.len() <= PROMPT_MOST, "{} bytes", prompt.len());
         // The sign of a secret is one.
@@ -647,7 +672,8 @@ mod tests {
         assert!(shouts(&words) <= 1, "words that shout weigh less the more there are:\n{prompt}");
         assert!(prompt.ends_with(around.git.as_deref().unwrap()), "what changes stands last");
 
-        let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
+        let mut specs: Vec<ToolSpec> = tools.listed().map(|spec| (**spec).clone()).collect();
+        specs.push(haft_llm::call_tool());
         let endpoint = haft_llm::Endpoint::openai(None, None);
         for wire in haft_llm::WIRES.iter().map(|kind| (kind.codec)(&endpoint)) {
             let all = wire.tools(&specs);

@@ -59,6 +59,11 @@ impl TodoChoice {
         self.is_all || kinds.contains(&self.kind)
     }
 
+    /// Whether a search may find a tool that is not on.
+    pub fn may_be_found(self, tool: &str) -> bool {
+        tool != TODO && !TASKS.contains(&tool)
+    }
+
     /// The tools that are on by this choice, whatever is known of the model.
     pub fn on(self) -> impl Iterator<Item = String> {
         let on: &[&str] = match self.kind {

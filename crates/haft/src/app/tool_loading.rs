@@ -1,4 +1,4 @@
-//! Decides which tools a run has although they are not on by default.
+//! Decides which deferred tools a model sees from its first request on.
 //!
 //! **Invariant:** the search reads names alone: those in the workspace and in the folders directly
 //! inside it, at most [`LOOKED_AT`] of them. Its result depends on nothing else, so a resumed
@@ -6,30 +6,33 @@
 
 use std::{fs, path::Path};
 
-use haft_types::{Loading, ToolSpec};
+use haft_types::{Loading, Mode, ToolSpec};
 
 /// Most names that are looked at.
 const LOOKED_AT: usize = 2_000;
 /// What the names of notebooks end with.
 const NOTEBOOK: &[u8] = b".ipynb";
 
-/// What decides whether a deferred tool is loaded.
+/// What decides whether a deferred tool is seen at once.
 pub struct LoadFacts<'a> {
     /// True for faces that show every tool.
     pub every: bool,
     /// Names of tools that somebody asked for.
     pub on: &'a [String],
+    /// The mode that the run begins in.
+    pub mode: Mode,
     /// The workspace root.
     pub root: &'a Path,
 }
 
 impl LoadFacts<'_> {
-    /// Reports whether a run has the tool from the start.
+    /// Reports whether the model sees the tool from the start.
     pub fn has(&self, spec: &ToolSpec) -> bool {
         let named = |name: &String| haft_policy::own_name(name.trim()) == spec.name;
         spec.loading != Loading::Deferred
             || self.every
             || self.on.iter().any(named)
+            || spec.known_in == Some(self.mode)
             || (spec.name == "notebook_edit" && holds_notebook(self.root))
     }
 }
@@ -71,7 +74,7 @@ mod tests {
         let other = spec("other", Loading::Deferred);
         let has = |every, on: &[&str], spec: &ToolSpec| {
             let on: Vec<String> = on.iter().map(ToString::to_string).collect();
-            LoadFacts { every, on: &on, root: folder.path() }.has(spec)
+            LoadFacts { every, on: &on, mode: Mode::Ask, root: folder.path() }.has(spec)
         };
         assert!(has(false, &[], &spec("read", Loading::Normal)));
         assert!(!has(false, &["read"], &notebooks) && !has(false, &[], &other));

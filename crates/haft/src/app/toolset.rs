@@ -1,4 +1,4 @@
-//! The tools of a run: which exist, and which of them the run has.
+//! The tools of a run: which exist, which of them the run has, and which its model sees at once.
 //!
 //! **Invariant:** a name that no tool has is reported. On the command line it is a reason not to
 //! start.
@@ -10,7 +10,7 @@ use std::{
 
 use haft_tool::{AnyTool, Registry, ToolSet};
 use haft_tools::StructuredOutput;
-use haft_types::{Env, HostPath, Mode, ToolSpec};
+use haft_types::{Env, HostPath, Loading, ToolSpec};
 
 use super::{
     base::Base,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Tools that change the conversation that their call is part of.
-const OF_CONVERSATIONS: &[&str] = &["enter_plan", "exit_plan", "snip"];
+const OF_CONVERSATIONS: &[&str] = &["enter_plan", "exit_plan", "snip", "tool_search"];
 /// The tool that is there only where its program is.
 const POWERSHELL: &str = "powershell";
 
@@ -68,7 +68,7 @@ impl Base {
         let named = |names: &[String], spec: &ToolSpec| {
             names.iter().any(|name| own_name(name) == spec.name)
         };
-        let is_planning = self.mode == Mode::Plan;
+        let mode = self.mode;
         let registry = registry.filter(move |spec, env| {
             // Whoever asks for such an answer has asked for its tool.
             if takes_answer && spec.name == StructuredOutput::NAME {
@@ -77,16 +77,28 @@ impl Base {
             if no_conversation && OF_CONVERSATIONS.contains(&&*spec.name) {
                 return None;
             }
-            // Where nobody can be asked and mode plan is off, it stays off.
-            if spec.name == "exit_plan" && !is_planning && !env.interactive && !every {
+            // Where nobody can be asked and its mode is off, that stays off.
+            let is_of_mode = spec.known_in.is_none_or(|known| known == mode);
+            if !is_of_mode && !env.interactive && !every {
                 return None;
             }
             if !choice.may_have(&spec.name) {
                 return None;
             }
-            let there = LoadFacts { every, on: &on, root: &root }.has(&spec);
-            let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));
-            (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)
+            let is_seen = LoadFacts { every, on: &on, mode, root: &root }.has(&spec);
+            let is_found = only.is_none() && choice.may_be_found(&spec.name);
+            let wanted =
+                (is_seen || is_found) && only.as_deref().is_none_or(|only| named(only, &spec));
+            let is_there = wanted && !named(&off, &spec) && !policy.hides(&spec);
+            is_there.then(|| ToolSpec {
+                loading: match spec.loading {
+                    Loading::Deferred if is_seen => Loading::Normal,
+                    loading => loading,
+                },
+                // Where all tools are seen it finds none, and says so.
+                finds: spec.finds && !every,
+                ..spec
+            })
         });
         for (path, why) in executables::hidden(&registry.assemble(env)) {
             self.problems.warn(format!("{path}: {why}"));

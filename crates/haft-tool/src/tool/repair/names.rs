@@ -24,6 +24,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("literal", &["fixedString", "fixed_string"]),
     ("-C", &["context"]),
     ("head_limit", &["limit"]),
+    ("limit", &["max_results", "maxResults"]),
     ("unsandboxed", &["dangerouslyDisableSandbox"]),
     ("options", &["choices"]),
     ("job", &["job_id", "task_id", "bash_id", "shell_id"]),

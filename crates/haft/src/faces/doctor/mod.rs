@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures::StreamExt as _;
-use haft_agent::system;
+use haft_agent::{late_tools, system};
 use haft_config::Presence;
 use haft_host::{Host as _, Output, Program, Spawn};
 use haft_llm::Wire as _;
@@ -347,12 +347,14 @@ pub async fn debug(arguments: &Debug, extensions: &Extensions) -> Ending {
     let registry = base.registry(&arguments.common, &env, &extensions.tools).await;
     let tools = super::built(&base.problems, registry)?.assemble(&env);
     if arguments.what == DebugWhat::Tools {
-        let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
+        let specs: Vec<ToolSpec> = tools.listed().map(|spec| (**spec).clone()).collect();
         let json = haft_llm::anthropic::AnthropicMessages::default().tools(&specs);
         return println(&format!("{}\n{} bytes", haft_render::json(&json), json.len()));
     }
     let context = agent::context(&base).await?;
-    let prompt = system(&tools, &context.files, &agent::surroundings(&base), Vec::new());
+    let most = base.loaded.settings.tool_search.listing_tokens;
+    let more = late_tools(&tools, most).into_iter().collect();
+    let prompt = system(&tools, &context.files, &agent::surroundings(&base), more);
     let parts = prompt.parts;
     let bytes: usize = parts.iter().map(String::len).sum();
     print_data(&format!("{}\n\n{bytes} bytes\n", parts.join("\n\n")))
