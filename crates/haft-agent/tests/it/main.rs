@@ -14,6 +14,7 @@ mod driver;
 mod early;
 mod faults;
 mod interrupts;
+mod late_tools;
 mod machine;
 mod prompt;
 mod repin;

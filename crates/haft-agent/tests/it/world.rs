@@ -11,7 +11,7 @@ use futures::{StreamExt as _, stream};
 use haft_agent::{Agent, AgentConfig, Bus, ContextLimits, Feed, Handle, Input, Limits, Pinned};
 use haft_host::{Memory, Outs};
 use haft_llm::{
-    Answer, Blobs, Delta, Encoded, LlmError, Provider, Request, Target as Model, Wire as _,
+    Answer, Blobs, Delta, Encoded, LlmError, Provider, Request, Target as Model, Wire,
     anthropic::AnthropicMessages,
 };
 use haft_policy::{Anchors, Grants, Mode, Policy, Rules};
@@ -160,11 +160,21 @@ pub(crate) struct Scripted {
     pub requests: Mutex<Vec<Request>>,
     /// How many messages were encoded.
     pub encoded: Mutex<usize>,
+    /// The wire that it speaks, where a test is about one.
+    pub wire: Option<Arc<dyn Wire>>,
 }
 
 impl Scripted {
     pub(crate) fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Arc<Self> {
         Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), ..Self::default() })
+    }
+
+    pub(crate) fn on(
+        wire: &Arc<dyn Wire>,
+        answers: impl IntoIterator<Item = Vec<Step>>,
+    ) -> Arc<Self> {
+        let answers = Mutex::new(answers.into_iter().collect());
+        Arc::new(Self { answers, wire: Some(wire.clone()), ..Self::default() })
     }
 
     pub(crate) fn asked(&self) -> usize {
@@ -180,16 +190,23 @@ impl Scripted {
 
 impl Provider for Scripted {
     fn name(&self) -> &'static str {
-        "test"
+        self.wire.as_ref().map_or("test", |wire| wire.name())
     }
 
     fn host(&self) -> &'static str {
         ""
     }
 
+    fn wire(&self) -> Option<&dyn Wire> {
+        self.wire.as_deref()
+    }
+
     fn encode(&self, message: &Message, target: &Model, blobs: &dyn Blobs) -> Encoded {
         *self.encoded.lock().unwrap() += 1;
-        AnthropicMessages::default().message(message, target, "", blobs)
+        match &self.wire {
+            Some(wire) => wire.message(message, target, "", blobs),
+            None => AnthropicMessages::default().message(message, target, "", blobs),
+        }
     }
 
     fn encode_tools(&self, tools: &[ToolSpec]) -> String {

@@ -248,6 +248,8 @@ fn parse_spec(out: &[u8], path: &HostPath) -> Result<ToolSpec, String> {
     if spec.label.is_empty() {
         spec.label = spec.name.clone();
     }
+    // The tool that finds others is haft's own.
+    spec.finds = false;
     Ok(ToolSpec { origin: Origin::Executable { path: path.text().into_owned() }, ..spec })
 }
 

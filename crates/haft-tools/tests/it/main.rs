@@ -43,6 +43,7 @@ mod sessions;
 mod spec;
 mod tasks;
 mod third_host;
+mod tool_search;
 mod transactions;
 mod waits;
 mod write;

@@ -29,6 +29,7 @@ pub(crate) fn all() -> Vec<Sample> {
         job(sample("job")),
         snip(sample("snip")),
         todo(sample("todo")),
+        tool_search(sample("tool_search")),
     ];
     samples.extend(tasks(sample));
     samples.extend(searches(sample));
@@ -207,6 +208,28 @@ fn exit_plan(sample: Sample) -> Sample {
         good: vec![of("1. Mend a.rs")],
         bad: vec![(of(" "), vec!["plan", "empty"]), (of(&large), vec!["1048576 bytes", "20000"])],
         denied: Some(("ExitPlanMode", of("1. Mend a.rs"))),
+        ..sample
+    }
+}
+
+fn tool_search(sample: Sample) -> Sample {
+    let of = |query: &str| json!({ "query": query });
+    let large = "x".repeat(1 << 20);
+    Sample {
+        good: vec![
+            of("change a notebook"),
+            of("select:notebook_edit,task_list"),
+            json!({"query": "task", "max_results": 2}),
+        ],
+        bad: vec![
+            (of(" "), vec!["query", "empty"]),
+            (of("zebra"), vec!["no tool fits", "zebra"]),
+            (of("select:notebok_edit"), vec!["notebok_edit", "nearest", "notebook_edit"]),
+            (of("select:,"), vec!["no name"]),
+            (of(&large), vec!["1048576 bytes", "2000"]),
+            (json!({"query": "task", "limit": 0}), vec!["limit", "0"]),
+        ],
+        denied: Some(("ToolSearch", of("change a notebook"))),
         ..sample
     }
 }

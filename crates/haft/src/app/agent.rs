@@ -616,9 +616,10 @@ impl Signals {
 
 #[cfg(test)]
 mod tests {
+    use haft_llm::CALL_TOOL;
     use haft_testkit::harness::shouts;
     use haft_tool::Registry;
-    use haft_types::{CallId, CallResult, Env, Loading, Outcome};
+    use haft_types::{CallResult, Env, Loading, Outcome, ToolUse};
 
     use super::*;
 
@@ -644,6 +645,20 @@ mod tests {
         // A file may say anything.
         assert!(tells_plan(&[entered, result("read", off())]));
         assert!(!tells_plan(&[result("bash", plan_begins(None))]));
+        // By the tool that calls others, too.
+        let by_name = |name: &str| Message::Assistant {
+            wire: String::new(),
+            model: String::new(),
+            host: String::new(),
+            parts: vec![Part::Call(ToolUse::new(
+                CallId("c1".into()),
+                CALL_TOOL,
+                serde_json::json!({"name": name, "arguments": {}}),
+            ))],
+        };
+        let came = || result(CALL_TOOL, plan_begins(None));
+        assert!(tells_plan(&[by_name("enter_plan"), came()]));
+        assert!(!tells_plan(&[by_name("bash"), came()]));
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! added. What haft needs to resume a session (pins, cache marks, receipts, stored settings) is in
 //! its log alone.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
+use haft_llm::named_call;
 use haft_types::{
     AgentPath, Answerer, Blob, Body, CallId, Choice, Denial, Detail, Event, EventId, From,
     HostPath, JobEnd, Level, Outcome, Part, Question, QuestionId, QuestionKind, Receipt,
@@ -161,8 +162,8 @@ enum Shown<'a> {
     },
     Call {
         call: &'a CallId,
-        tool: &'a str,
-        input: Option<&'a Value>,
+        tool: Cow<'a, str>,
+        input: Option<Cow<'a, Value>>,
         /// The arguments as they came, where they are no JSON.
         #[serde(skip_serializing_if = "Option::is_none")]
         raw: Option<&'a str>,
@@ -369,7 +370,12 @@ fn shown_part(part: &Part) -> Option<Shown<'_>> {
         Part::Image { blob } => Shown::Image { blob },
         Part::Call(of) => {
             let raw = of.input.is_none().then_some(&*of.raw);
-            Shown::Call { call: &of.id, tool: &of.name, input: of.input.as_ref(), raw }
+            // The tool that is meant, whichever way it is called.
+            let (tool, input) = match named_call(of) {
+                Some(Ok(named)) => (Cow::Owned(named.name), Some(Cow::Owned(named.input))),
+                _ => (Cow::Borrowed(&*of.name), of.input.as_ref().map(Cow::Borrowed)),
+            };
+            Shown::Call { call: &of.id, tool, input, raw }
         }
         Part::Opaque { .. } => return None,
     })

@@ -33,3 +33,4 @@ pub(crate) mod streams;
 pub(crate) mod switchboard;
 pub(crate) mod tasks;
 pub(crate) mod todo;
+pub(crate) mod tool_search;

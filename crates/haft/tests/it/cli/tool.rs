@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{Input, World, finish};
 
 /// Those that ask a person stand last where nobody can answer.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "read",
     "bash",
     "edit",
@@ -22,6 +22,7 @@ const NAMES: [&str; 18] = [
     "task_get",
     "task_list",
     "task_update",
+    "tool_search",
     "ask_user",
     "enter_plan",
 ];
