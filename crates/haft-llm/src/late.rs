@@ -108,17 +108,6 @@ pub fn joined_tools(lists: &[&str]) -> String {
     format!("[{}]", inner.join(","))
 }
 
-/// Whether requests declare deferred tools, so that one that is found is named alone.
-///
-/// Where the wire has a search of its own, its result has the definitions.
-pub fn declares(wire: &dyn Wire, target: &Target) -> bool {
-    wire.deferred_tools(&[], target).is_some() && search_form(wire, target).is_none()
-}
-
-fn search_form(wire: &dyn Wire, target: &Target) -> Option<String> {
-    wire.tool_search(&ToolSpec::default(), target)
-}
-
 /// Encodes the tools of a session, to be pinned: those that the model sees, and what makes the `late`
 /// ones reachable.
 pub fn pinned_tools(
@@ -140,24 +129,47 @@ pub fn pinned_tools(
     if !wire.appends_tools(target) && !is_taken {
         listed.push(call_tool());
     }
-    let declared = declares(wire, target).then(|| wire.deferred_tools(late, target)).flatten();
+    // The result of a search in a form of its own has the definitions.
+    let declared = if own_form.is_none() { wire.deferred_tools(late, target) } else { None };
     let lists = [declared, Some(wire.tools(&listed)), own_form];
     let lists: Vec<&str> = lists.iter().flatten().map(String::as_str).collect();
     joined_tools(&lists)
 }
 
-/// The definitions of pinned tools that a model sees from the first request on.
-pub fn seen_tools(tools: &str) -> Vec<&RawValue> {
-    let all: Vec<&RawValue> = serde_json::from_str(tools).unwrap_or_default();
-    let is_kept_back = |tool: &RawValue| {
+/// Pinned tools, by who sees them.
+#[derive(Clone, Debug, Default)]
+pub struct PinnedTools<'a> {
+    /// The definitions that a model sees from the first request on.
+    pub seen: Vec<&'a RawValue>,
+    /// The names of those that the server keeps back until they are named.
+    pub declared: Vec<String>,
+}
+
+impl<'a> PinnedTools<'a> {
+    /// Reads what [`pinned_tools`] wrote.
+    pub fn of(tools: &'a str) -> Self {
         #[derive(serde::Deserialize)]
         struct Mark {
             #[serde(default)]
+            name: String,
+            #[serde(default)]
             defer_loading: bool,
         }
-        serde_json::from_str::<Mark>(tool.get()).is_ok_and(|mark| mark.defer_loading)
-    };
-    all.into_iter().filter(|tool| !is_kept_back(tool)).collect()
+        let mut out = Self::default();
+        let all: Vec<&RawValue> = serde_json::from_str(tools).unwrap_or_default();
+        for tool in all {
+            match serde_json::from_str::<Mark>(tool.get()) {
+                Ok(Mark { name, defer_loading: true }) => out.declared.push(name),
+                _ => out.seen.push(tool),
+            }
+        }
+        out
+    }
+
+    /// Bytes of what a model sees.
+    pub fn seen_bytes(&self) -> usize {
+        self.seen.iter().map(|tool| tool.get().len() + 1).sum()
+    }
 }
 
 /// A message of words that make late tools known.

@@ -46,8 +46,8 @@ pub use self::{
     endpoint::Endpoint,
     error::LlmError,
     late::{
-        CALL_TOOL, LateTools, NamedCall, call_tool, declares, joined_tools, named_call,
-        pinned_tools, real_name, seen_tools,
+        CALL_TOOL, LateTools, NamedCall, PinnedTools, call_tool, joined_tools, named_call,
+        pinned_tools, real_name,
     },
     model::{ModelRef, parse_model},
     preset::{Preset, presets},

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Outs;
-use haft_llm::{LlmError, seen_tools};
+use haft_llm::{LlmError, PinnedTools};
 use haft_tool::{Dispatcher, Jobs, Permissions, RecordError, StateNote};
 use haft_types::{Body, BreakCause, From, Level, Message, Part, Usage};
 use serde_json::{Value, value::RawValue};
@@ -605,7 +605,8 @@ fn tool_rows(tools: &str) -> Vec<(String, usize)> {
         let name = name.and_then(Value::as_str).unwrap_or("another");
         format!("tool {name}")
     };
-    let rows = seen_tools(tools).into_iter().map(|tool| (name(tool), tool.get().len() + 1));
+    let seen = PinnedTools::of(tools).seen.into_iter();
+    let rows = seen.map(|tool| (name(tool), tool.get().len() + 1));
     rows.collect()
 }
 

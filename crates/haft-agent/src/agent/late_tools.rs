@@ -8,11 +8,11 @@
 //! messages is told again behind them.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     sync::{Arc, PoisonError},
 };
 
-use haft_llm::{CALL_TOOL, Encoded, LateTools, Provider, Target, Wire, declares, real_name};
+use haft_llm::{CALL_TOOL, Encoded, LateTools, Provider, Target, Wire, real_name};
 use haft_session::Fold;
 use haft_tool::{RecordError, ToolSet};
 use haft_types::{
@@ -126,6 +126,8 @@ pub(super) struct Encoder<'a> {
     pub target: &'a Target,
     pub bus: &'a Bus,
     pub set: &'a ToolSet,
+    /// Names of the tools that requests declare.
+    pub declared: &'a HashSet<String>,
 }
 
 impl Encoder<'_> {
@@ -139,17 +141,26 @@ impl Encoder<'_> {
         special.unwrap_or_else(|| vec![provider.encode(message, target, *bus)])
     }
 
-    fn specs(&self, names: &[&str]) -> Vec<ToolSpec> {
+    /// The tools of these names that are still there: those that requests declare, and the others.
+    fn specs(&self, names: &[&str]) -> [Vec<ToolSpec>; 2] {
         let specs = names.iter().filter_map(|name| self.set.spec(name));
         let late = specs.filter(|spec| spec.loading == Loading::Deferred);
-        late.map(|spec| (**spec).clone()).collect()
+        let all = late.map(|spec| (**spec).clone());
+        let (declared, others) = all.partition(|spec| self.declared.contains(&*spec.name));
+        [declared, others]
+    }
+
+    fn added(&self, wire: &dyn Wire, tools: &[ToolSpec], are_declared: bool) -> Option<Encoded> {
+        let late = LateTools { tools, are_declared };
+        (!tools.is_empty()).then(|| wire.late_tools(&late, self.target))
     }
 
     /// Tools that come late; none where no tool is there any more.
     fn additions(&self, wire: &dyn Wire, names: &[&str]) -> Option<Vec<Encoded>> {
-        let tools = self.specs(names);
-        let late = LateTools { tools: &tools, are_declared: declares(wire, self.target) };
-        (!tools.is_empty()).then(|| vec![wire.late_tools(&late, self.target)])
+        let [declared, others] = self.specs(names);
+        let added = [self.added(wire, &declared, true), self.added(wire, &others, false)];
+        let added: Vec<Encoded> = added.into_iter().flatten().collect();
+        (!added.is_empty()).then_some(added)
     }
 
     /// Results among which is one of a search; none where there is no such.
@@ -197,23 +208,27 @@ impl Encoder<'_> {
         before: Option<&Message>,
         result: &CallResult,
     ) -> Option<(Encoded, Vec<Encoded>)> {
-        let tools = self.specs(&loaded(result, self.set));
+        let [declared, others] = self.specs(&loaded(result, self.set));
         let call = self.search_call(before, result);
         // A search in a form of the wire's own is answered in that form, whatever came of it.
         let is_own_form = call.extra.is_some() && {
             let finder = self.set.spec(&result.name)?;
             wire.tool_search(finder, self.target).is_some()
         };
-        if tools.is_empty() && !is_own_form {
+        let is_empty = declared.is_empty() && others.is_empty();
+        if is_empty && !is_own_form {
             return None;
         }
-        let late = LateTools { tools: &tools, are_declared: declares(wire, self.target) };
+        let are_declared = !declared.is_empty();
+        let (tools, rest) = if are_declared { (declared, others) } else { (others, Vec::new()) };
+        let late = LateTools { tools: &tools, are_declared };
         let (first, more) = wire.found_tools(&call, &late, self.target);
+        let more = more.into_iter().chain(self.added(wire, &rest, false));
         // What the form has no place for: where nothing was found all, else what others added.
         let said: Vec<&str> = result.outcome.content.iter().filter_map(text_of).collect();
-        let said = said[usize::from(!tools.is_empty()).min(said.len())..].join("\n");
+        let said = said[usize::from(!is_empty).min(said.len())..].join("\n");
         let said = (!said.trim().is_empty()).then(|| wire.system_message(&said, self.target));
-        Some((first, more.into_iter().chain(said).collect()))
+        Some((first, more.chain(said).collect()))
     }
 
     /// The call of a search, without what another server made of it.
@@ -270,6 +285,7 @@ impl Agent {
 
     pub(super) fn encoder(&self) -> Encoder<'_> {
         let AgentConfig { provider, target, bus, dispatcher, .. } = &self.setup;
-        Encoder { provider: &**provider, target, bus, set: &dispatcher.tools }
+        let set = &dispatcher.tools;
+        Encoder { provider: &**provider, target, bus, set, declared: &self.declared }
     }
 }

@@ -20,14 +20,14 @@ mod summary;
 mod talk_hooks;
 
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
 use futures::{FutureExt as _, StreamExt as _};
-use haft_llm::{Delta, Effort, Encoded, LlmError, Provider, Request, Target, seen_tools};
+use haft_llm::{Delta, Effort, Encoded, LlmError, PinnedTools, Provider, Request, Target};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Events as _, Jobs, RecordError};
 use haft_types::{
@@ -183,8 +183,10 @@ pub struct Agent {
     /// What the conversation says of tools that came late.
     known: Known,
     tools: Arc<str>,
-    /// Bytes of the tools that the model sees.
+    /// Bytes of those that the model sees.
     seen_tools: usize,
+    /// Names of those that its server keeps back.
+    declared: HashSet<String>,
     system: Arc<[String]>,
     format: Arc<str>,
     turn: TurnId,
@@ -250,13 +252,14 @@ impl Agent {
         let (closing, pending) = (CancellationToken::new(), Pending::default());
         let load = Arc::<Load>::default();
         let queued = setup.dispatcher.conversation.value(queue::QUEUE);
-        let agent = Self {
+        let mut agent = Self {
             machine: Machine::default(),
             encoded: Vec::new(),
             revision: 0,
             known: Known::default(),
-            seen_tools: seen_bytes(&setup.pinned.tools),
-            tools: setup.pinned.tools.as_str().into(),
+            seen_tools: 0,
+            declared: HashSet::new(),
+            tools: "".into(),
             system: setup.pinned.system.clone().into(),
             format: setup.pinned.format.as_str().into(),
             turn,
@@ -289,6 +292,7 @@ impl Agent {
             fold,
             setup,
         };
+        agent.take_tools();
         let task = tokio::spawn(agent.guarded((received, wanted), ended));
         Handle::new(AgentSender { inputs, pending, wishes, load, closing }, task)
     }
@@ -364,6 +368,14 @@ impl Agent {
                 }
             }
         }
+    }
+
+    /// Takes the tools that are pinned.
+    fn take_tools(&mut self) {
+        self.tools = self.setup.pinned.tools.as_str().into();
+        let pinned = PinnedTools::of(&self.setup.pinned.tools);
+        self.seen_tools = pinned.seen_bytes();
+        self.declared = pinned.declared.into_iter().collect();
     }
 
     fn emit(&self, body: Body) -> Result<(), RecordError> {
@@ -767,11 +779,6 @@ async fn at(moment: Option<Instant>) {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
-}
-
-/// Bytes of the definitions that a model sees.
-fn seen_bytes(tools: &str) -> usize {
-    seen_tools(tools).iter().map(|tool| tool.get().len() + 1).sum()
 }
 
 /// Bytes of a message as it is sent.

@@ -9,7 +9,7 @@ use haft_llm::{Effort, Provider, Target};
 use haft_tool::Dispatcher;
 use haft_types::{BreakCause, Prices};
 
-use super::{Agent, Pinned, compaction::Room, history, seen_bytes};
+use super::{Agent, Pinned, compaction::Room, history};
 use crate::{compaction::ContextLimits, same_but_date};
 
 /// What changes before the next request.
@@ -78,8 +78,7 @@ impl Agent {
         }
         self.setup.cause =
             Some(self.setup.cause.filter(|first| *first == BreakCause::First).unwrap_or(cause));
-        self.tools = self.setup.pinned.tools.as_str().into();
-        self.seen_tools = seen_bytes(&self.tools);
+        self.take_tools();
         self.format = self.setup.pinned.format.as_str().into();
         self.system = self.setup.pinned.system.clone().into();
         (self.setup.provider, self.setup.target) = (repin.provider, repin.target);
