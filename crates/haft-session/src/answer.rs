@@ -138,9 +138,12 @@ impl Answer {
     }
 }
 
-/// What the model is told of an outcome; the rest stays in the log and out of memory.
+/// What the model is told of an outcome, which tools it makes known included; the rest stays in the log
+/// and out of memory.
 fn told(outcome: &Outcome) -> Outcome {
-    Outcome { status: outcome.status, content: outcome.content.clone(), ..Outcome::default() }
+    let names = outcome.loaded_tools();
+    let data = (!names.is_empty()).then(|| Outcome::of_loaded_tools(&names));
+    Outcome { status: outcome.status, content: outcome.content.clone(), data, ..Outcome::default() }
 }
 
 /// Replaces what a result says by where it is; reports whether that changed it.

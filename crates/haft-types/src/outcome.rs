@@ -7,6 +7,11 @@ use serde_json::Value;
 
 use crate::{Blob, Detail, EntryKind, Hash, HostPath, Part, Rights, Text};
 
+/// The field of data that names tools which are known from here on.
+const LOADED: &str = "loaded";
+/// Most of them.
+const LOADED_MAX: usize = 50;
+
 /// How a call ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -190,6 +195,17 @@ impl Outcome {
         let text = format!("[{text}]");
         self.content.push(Part::text(text.clone()));
         self.notes.push(text);
+    }
+
+    /// The names of tools that the data says are known from here on, at most 50.
+    pub fn loaded_tools(&self) -> Vec<&str> {
+        let names = self.data.as_ref().and_then(|data| data.get(LOADED)?.as_array());
+        names.into_iter().flatten().filter_map(Value::as_str).take(LOADED_MAX).collect()
+    }
+
+    /// Data that say so.
+    pub fn of_loaded_tools(names: &[&str]) -> Value {
+        serde_json::json!({ LOADED: names })
     }
 
     /// All text parts, joined by line feeds.

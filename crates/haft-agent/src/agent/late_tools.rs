@@ -24,8 +24,6 @@ use crate::Bus;
 
 /// How a message begins that makes tools known; their names follow.
 const HEAD: &str = "These tools are there from here on: ";
-/// The field of a search's data that names what was found.
-const LOADED: &str = "loaded";
 
 /// What a conversation says of late tools.
 #[derive(Debug, Default)]
@@ -115,9 +113,7 @@ fn message_of(names: &[String]) -> String {
 /// The names of the tools that a search found; none where it is no search.
 fn loaded<'a>(result: &'a CallResult, set: &ToolSet) -> Vec<&'a str> {
     let is_search = set.spec(&result.name).is_some_and(|spec| spec.finds);
-    let data = result.outcome.data.as_ref().filter(|_| is_search);
-    let names = data.and_then(|data| data.get(LOADED)?.as_array());
-    names.into_iter().flatten().filter_map(|name| name.as_str()).collect()
+    if is_search { result.outcome.loaded_tools() } else { Vec::new() }
 }
 
 /// Encodes messages with the tools that they make known.
