@@ -47,7 +47,7 @@ pub use crate::{
     structured_output::StructuredOutput,
     tasks::{TaskCreate, TaskGet, TaskList, TaskUpdate},
     todo::Todo,
-    tool_search::{Candidate, ToolSearch, rank},
+    tool_search::{Candidate, Index, ToolSearch},
     write::Write,
 };
 

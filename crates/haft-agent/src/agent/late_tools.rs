@@ -285,3 +285,109 @@ impl Agent {
         Encoder { provider: &**provider, target, bus, set, declared: &self.declared }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use haft_tool::{AnyTool, Cx, Registry, Tool};
+    use haft_types::{AgentPath, CallId, Env, Event, Outcome, Stop, ToolError, TurnId, Usage};
+
+    use super::*;
+
+    struct Named(ToolSpec);
+
+    impl Tool for Named {
+        type Input = serde_json::Value;
+
+        fn spec(&self, _: &Env) -> ToolSpec {
+            self.0.clone()
+        }
+
+        async fn run(&self, _: serde_json::Value, _: &Cx) -> Result<Outcome, ToolError> {
+            Ok(Outcome::text("unused"))
+        }
+    }
+
+    fn set() -> ToolSet {
+        let spec = |name: &'static str, loading, finds| {
+            let spec = ToolSpec { loading, finds, ..ToolSpec::new(name, name, name) };
+            Arc::new(Named(spec)) as Arc<dyn AnyTool>
+        };
+        let all = vec![
+            spec("find_tools", Loading::Normal, true),
+            spec("weather", Loading::Deferred, false),
+            spec("stars", Loading::Deferred, false),
+        ];
+        Registry::default().source(all).assemble(&Env::default())
+    }
+
+    fn events(bodies: Vec<Body>) -> Vec<Event> {
+        let event = |(id, body)| Event {
+            v: 1,
+            id: Some(EventId(id)),
+            parent: None,
+            turn: TurnId(1),
+            agent: AgentPath::default(),
+            at: 1,
+            body,
+        };
+        (1..).zip(bodies).map(event).collect()
+    }
+
+    fn said(text: &str) -> Body {
+        Body::User { from: From::Person, parts: vec![Part::text(text)] }
+    }
+
+    /// An answer with one call, and its result.
+    fn called(id: u64, name: &str, outcome: Outcome) -> [Body; 3] {
+        let call = ToolUse::new(CallId::nth(id), name, serde_json::json!({}));
+        let (wire, stop, usage) = (String::new(), Stop::ToolUse, Usage::default());
+        [
+            Body::AnswerPart { index: 0, part: Part::Call(call) },
+            Body::AnswerEnded { model: "m".into(), host: wire.clone(), wire, stop, usage },
+            Body::CallEnded { call: CallId::nth(id), outcome, took: 0 },
+        ]
+    }
+
+    fn found(names: &[&str]) -> Outcome {
+        Outcome::text("found").with_data(Outcome::of_loaded_tools(names))
+    }
+
+    #[test]
+    fn what_leaves_view_is_missing_and_what_was_taken_back_is_not() {
+        let (set, mode) = (set(), Mode::Ask);
+        let mut all = vec![said("one")];
+        all.extend(called(1, "find_tools", found(&["weather"])));
+        all.push(said("two"));
+        all.extend(called(2, "stars", Outcome::text("bright")));
+        // What another tool says of tools does not count.
+        all.extend(called(3, "stars", found(&["stars"])));
+        let events = events(all);
+        let mut fold = Fold::new(AgentPath::default());
+        let mut known = Known::default();
+        for event in &events {
+            fold.push(event);
+            known.look_at(&fold, &set);
+        }
+        assert_eq!(known.missing(&set, mode), ["stars"]);
+
+        let snip = |fold: &mut Fold| {
+            let stretch = fold.stretch("out://c1", "out://c1").unwrap();
+            let (from, to, text) = (stretch.from, stretch.to, "dropped".to_owned());
+            let body = Body::Snipped { from, to, text };
+            fold.push(&Event { id: Some(EventId(100)), body, ..events[0].clone() });
+        };
+        snip(&mut fold);
+        known.look_at(&fold, &set);
+        assert_eq!(known.missing(&set, mode), ["weather", "stars"]);
+
+        // Taken back to before the second message: nothing was called by its name then.
+        let mut fold = Fold::new(AgentPath::default());
+        events.iter().for_each(|event| fold.push(event));
+        let mut known = Known::default();
+        known.look_at(&fold, &set);
+        fold.restart(events[..1].iter());
+        known.look_at(&fold, &set);
+        assert_eq!(known.missing(&set, mode), Vec::<String>::new());
+        assert!(known.tools.is_empty(), "{known:?}");
+    }
+}

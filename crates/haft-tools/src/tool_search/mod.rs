@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use self::rank::{Candidate, rank};
+pub use self::rank::{Candidate, Index};
 
 /// Tools that are given where the call does not say how many.
 const FOUND: u64 = 5;
@@ -51,7 +51,6 @@ struct Data {
     /// The tools that can be called from here on, the best first.
     loaded: Vec<String>,
     /// Names that no tool has.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown: Vec<String>,
 }
 
@@ -156,8 +155,9 @@ fn wrong(set: &ToolSet, name: &str) -> String {
 fn searched(set: &ToolSet, query: &str, limit: usize) -> Result<Outcome, ToolError> {
     let all: Vec<&Arc<ToolSpec>> = set.deferred().collect();
     let candidates: Vec<Candidate<'_>> = all.iter().map(|spec| Candidate::of(spec)).collect();
+    let ranked = Index::of(&candidates).rank(query);
     let found: Vec<Arc<ToolSpec>> =
-        rank(query, &candidates).into_iter().take(limit).map(|at| all[at].clone()).collect();
+        ranked.into_iter().take(limit).map(|at| all[at].clone()).collect();
     if found.is_empty() {
         let query: String = query.chars().take(SHOWN).collect();
         return Err(ToolError::new(format!("no tool fits {query:?}"))

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** a word of a tool and the same word of a query come to the same stem.
 
+use std::{collections::HashSet, sync::LazyLock};
+
 /// A word of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Word {
@@ -195,13 +197,25 @@ fn push(out: &mut Vec<String>, word: &mut String) {
     }
 }
 
-fn is_among(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|other| other == word)
+/// The words that say nothing, and those that say little.
+static WORTHLESS: LazyLock<[HashSet<&str>; 2]> =
+    LazyLock::new(|| [EMPTY, COMMON].map(|list| list.split_ascii_whitespace().collect()));
+
+/// The stems of words that mean the same, by groups, and the pairs of words among them.
+static STEMS: LazyLock<(Vec<Vec<String>>, HashSet<&str>)> = LazyLock::new(|| {
+    let words = |group: &'static &str| group.split_ascii_whitespace();
+    let stems = GROUPS.iter().map(|group| words(group).map(stem).collect()).collect();
+    let pairs = GROUPS.iter().flat_map(words).filter(|word| word.contains('_')).collect();
+    (stems, pairs)
+});
+
+fn says_nothing(word: &str) -> bool {
+    WORTHLESS[0].contains(word)
 }
 
 /// The stems of a text, without words that say nothing.
 pub(super) fn stems(text: &str) -> Vec<String> {
-    let words = split(text).into_iter().filter(|word| !is_among(EMPTY, word));
+    let words = split(text).into_iter().filter(|word| !says_nothing(word));
     words.map(|word| stem(&word)).collect()
 }
 
@@ -209,41 +223,37 @@ pub(super) fn stems(text: &str) -> Vec<String> {
 pub(super) fn of_query(query: &str) -> Vec<Word> {
     let words = split(query);
     let mut out: Vec<Word> = Vec::new();
-    let mut add = |word: &str, base: f64| {
+    let mut add = |word: &str| {
         let own = stem(word);
         if out.iter().any(|other| other.forms[0].0 == own) {
             return;
         }
-        let mut forms = vec![(own, 1.0)];
-        for other in same(word) {
-            if forms.iter().all(|(form, _)| *form != other) {
-                forms.push((other, SAME));
+        let mut forms = vec![(own.clone(), 1.0)];
+        for other in same(&own) {
+            if forms.iter().all(|(form, _)| form != other) {
+                forms.push((other.to_owned(), SAME));
             }
         }
-        let weight = if is_among(COMMON, word) { LITTLE } else { base };
+        let weight = if WORTHLESS[1].contains(word) { LITTLE } else { 1.0 };
         out.push(Word { forms, weight });
     };
     for pair in words.windows(2) {
         let joined = pair.join("_");
-        if GROUPS.iter().any(|group| is_among(group, &joined)) {
-            add(&joined, 1.0);
+        if STEMS.1.contains(&*joined) {
+            add(&joined);
         }
     }
-    for word in words.iter().filter(|word| !is_among(EMPTY, word)) {
-        add(word, 1.0);
+    for word in words.iter().filter(|word| !says_nothing(word)) {
+        add(word);
     }
     out
 }
 
 /// Stems of words that mean the same as this one.
-fn same(word: &str) -> Vec<String> {
-    let own = stem(word);
-    let groups = GROUPS
-        .iter()
-        .filter(|group| group.split_ascii_whitespace().any(|other| stem(other) == own));
-    let others = groups.flat_map(|group| group.split_ascii_whitespace());
-    let stems = others.flat_map(|other| other.split('_')).map(stem).filter(|other| *other != own);
-    stems.collect()
+fn same(own: &str) -> impl Iterator<Item = &'static str> {
+    let groups = STEMS.0.iter().filter(move |group| group.iter().any(|stem| stem == own));
+    let others = groups.flatten().flat_map(|stem| stem.split('_'));
+    others.filter(move |other| *other != own)
 }
 
 /// What a word comes from: without the ends of plurals, times and persons.

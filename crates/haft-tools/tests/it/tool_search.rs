@@ -1,6 +1,6 @@
 //! `tool_search`: how often the wanted tool is among the first, and what it says of names and words.
 
-use haft_tools::{Candidate, rank};
+use haft_tools::{Candidate, Index};
 use serde::Deserialize;
 
 /// 500 tools of 12 servers.
@@ -44,13 +44,14 @@ fn the_wanted_tool_is_among_the_first() {
             description,
         })
         .collect();
+    let index = Index::of(&candidates);
     let (mut found, mut all) = (0, 0);
     for Asked { server, wanted, phrasings } in &asked {
         let is_it = |at: usize| tools[at].server == *server && tools[at].name == *wanted;
         assert!((0..tools.len()).any(is_it), "{wanted} is no tool");
         for phrasing in phrasings {
             all += 1;
-            let ranked = rank(phrasing, &candidates);
+            let ranked = index.rank(phrasing);
             if ranked.iter().take(FIRST).any(|at| is_it(*at)) {
                 found += 1;
                 continue;

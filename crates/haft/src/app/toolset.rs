@@ -45,17 +45,7 @@ impl Base {
         let answer: Vec<Arc<dyn AnyTool>> = self.answer_tool.iter().cloned().collect();
         let takes_answer = !answer.is_empty();
         let registry = registry.source(answer).source(more.to_vec());
-        if !self.loaded.rules.is_empty() {
-            let all = registry.assemble(&Env { shell: true, interactive: true, ..env.clone() });
-            idle(&self.loaded, &all, &self.problems);
-        }
-        let is_there = |path: &HostPath| path.as_str().is_some_and(|text| Path::new(text).exists());
-        if !self.policy.doubts(&[], is_there).is_empty() {
-            let all = registry.assemble(&attended(env));
-            let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
-            let doubts = self.policy.doubts(&names, is_there);
-            report_problems(&doubts, &self.loaded, &self.problems)?;
-        }
+        self.doubt_rules(&registry, env)?;
         let lists = &self.loaded.settings.tools;
         self.check_names(common, || registry.assemble(&attended(env)))?;
         let named_too = common.tools.iter().flatten();
@@ -90,20 +80,31 @@ impl Base {
             let wanted =
                 (is_seen || is_found) && only.as_deref().is_none_or(|only| named(only, &spec));
             let is_there = wanted && !named(&off, &spec) && !policy.hides(&spec);
-            is_there.then(|| ToolSpec {
-                loading: match spec.loading {
-                    Loading::Deferred if is_seen => Loading::Normal,
-                    loading => loading,
-                },
-                // Where all tools are seen it finds none, and says so.
-                finds: spec.finds && !every,
-                ..spec
-            })
+            is_there.then(|| as_seen(spec, is_seen, every))
         });
         for (path, why) in executables::hidden(&registry.assemble(env)) {
             self.problems.warn(format!("{path}: {why}"));
         }
         Ok(registry)
+    }
+
+    /// Tells of rules that have no effect with these tools.
+    ///
+    /// # Errors
+    /// When a denial on the command line is one of them.
+    fn doubt_rules(&self, registry: &Registry, env: &Env) -> Result<(), Failure> {
+        if !self.loaded.rules.is_empty() {
+            let all = registry.assemble(&Env { shell: true, interactive: true, ..env.clone() });
+            idle(&self.loaded, &all, &self.problems);
+        }
+        let is_there = |path: &HostPath| path.as_str().is_some_and(|text| Path::new(text).exists());
+        if self.policy.doubts(&[], is_there).is_empty() {
+            return Ok(());
+        }
+        let all = registry.assemble(&attended(env));
+        let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
+        let doubts = self.policy.doubts(&names, is_there);
+        report_problems(&doubts, &self.loaded, &self.problems)
     }
 
     /// Which list of things to do the run has.
@@ -211,6 +212,16 @@ impl Base {
         };
         Some(format!("the tool {} is not available: {why}", spec.name))
     }
+}
+
+/// A tool as a run has it: deferred unless it is seen at once.
+fn as_seen(spec: ToolSpec, is_seen: bool, every: bool) -> ToolSpec {
+    let loading = match spec.loading {
+        Loading::Deferred if is_seen => Loading::Normal,
+        loading => loading,
+    };
+    // Where all tools are seen it finds none, and says so.
+    ToolSpec { loading, finds: spec.finds && !every, ..spec }
 }
 
 /// The same surroundings with somebody there: a name is known where nobody can answer, too.
