@@ -16,7 +16,7 @@ use crate::{
     clean,
     line::lines,
     listing::{cell_text, todo_count, walk},
-    terminal::{cut_note, image_text},
+    terminal::{MESSAGE, cut_note, image_text},
     units::{bytes, count},
 };
 
@@ -77,7 +77,16 @@ impl Markdown {
             Shape::Terminal { command, output, exit, note } => {
                 terminal(out, command, output, *exit, note.as_deref(), room);
             }
-            Shape::Markdown { text } => prose(out, text),
+            Shape::Markdown { text } | Shape::Thought { text } => prose(out, text),
+            Shape::Message { text } => {
+                let _ = writeln!(out, "**{MESSAGE}**\n");
+                prose(out, text);
+            }
+            Shape::Sent { path, address, size, caption, .. } => {
+                let name = address.as_deref().map_or_else(|| self.shown(path), Cow::Borrowed);
+                head(out, &name, &format!(" ({})", bytes(*size)));
+                prose(out, caption.as_deref().unwrap_or_default());
+            }
             Shape::Image { blob, size, path } => {
                 let text = image_text(blob, *size, path.as_ref().map(|path| self.shown(path)));
                 let _ = writeln!(out, "{}", escape(&text));

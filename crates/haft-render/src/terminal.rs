@@ -19,6 +19,8 @@ use crate::{
 
 /// Most lines of how a command ended.
 const ENDING: usize = 4;
+/// What stands above a message of the model.
+pub(crate) const MESSAGE: &str = "Message";
 /// Details within details that are still shown.
 const DEEPEST: usize = 16;
 
@@ -160,6 +162,16 @@ impl Terminal {
                 }
             }
             Shape::Markdown { text } => prose(text, page),
+            Shape::Thought { text } => {
+                lines(text).for_each(|text| wrapped(text, Style::Dim, page));
+            }
+            Shape::Message { text } => {
+                page.line(|line| line.with(Style::Bold, MESSAGE));
+                prose(text, page);
+            }
+            Shape::Sent { path, address, size, caption, .. } => {
+                self.sent((path, address.as_deref()), *size, caption.as_deref(), page);
+            }
             Shape::Image { blob, size, path } => {
                 let text = image_text(blob, *size, path.as_ref().map(|path| self.shown(path)));
                 page.line(|line| line.with(Style::Plain, &text));
@@ -171,6 +183,23 @@ impl Terminal {
             Shape::Many { details } => self.many(details, room, page, depth),
             Shape::Json { value } => json(value, page),
         }
+    }
+
+    /// A file that is handed to the person: its name, which is a link, its size and what it is.
+    fn sent(
+        &self,
+        (path, address): (&HostPath, Option<&str>),
+        size: u64,
+        caption: Option<&str>,
+        page: &mut Page,
+    ) {
+        let (name, size) = (address.map_or_else(|| self.shown(path), Cow::Borrowed), bytes(size));
+        let link = self.links.as_deref().and_then(|host| link::to(host, path, &path.text()));
+        page.line(|line| {
+            let line = line.with(Style::Path, &name).linked(link.as_deref());
+            line.with(Style::Dim, &format!(" ({size})"))
+        });
+        lines(caption.unwrap_or_default()).for_each(|text| wrapped(text, Style::Plain, page));
     }
 
     fn many(&self, details: &[Detail], room: Room, page: &mut Page, depth: usize) {

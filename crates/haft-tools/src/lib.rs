@@ -20,6 +20,7 @@ mod shell;
 mod snip;
 mod structured_output;
 mod tasks;
+mod think;
 mod todo;
 mod tool_search;
 mod units;
@@ -46,6 +47,7 @@ pub use crate::{
     snip::Snip,
     structured_output::StructuredOutput,
     tasks::{TaskCreate, TaskGet, TaskList, TaskUpdate},
+    think::Think,
     todo::Todo,
     tool_search::{Candidate, Index, ToolSearch},
     write::Write,
@@ -125,6 +127,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(TaskList::default()),
         Arc::new(TaskUpdate::default()),
         Arc::new(ToolSearch::default()),
+        Arc::new(Think::default()),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

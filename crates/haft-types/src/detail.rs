@@ -132,6 +132,31 @@ pub enum Shape {
         /// The text.
         text: String,
     },
+    /// What the model thought by a call: for who looks for it, folded away elsewhere.
+    Thought {
+        /// Its words.
+        text: String,
+    },
+    /// Words of the model for the person in the midst of its work.
+    Message {
+        /// The words, as Markdown.
+        text: String,
+    },
+    /// A file that is handed to the person.
+    Sent {
+        /// Where it lies.
+        path: HostPath,
+        /// Its address, for the kept output of a call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        address: Option<String>,
+        /// Its bytes.
+        size: u64,
+        /// SHA-256 of its content, in hexadecimal digits.
+        sha256: String,
+        /// What it is, in the model's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        caption: Option<String>,
+    },
     /// A picture.
     Image {
         /// Its bytes.

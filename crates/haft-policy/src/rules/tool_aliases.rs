@@ -28,6 +28,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("EnterPlanMode", "enter_plan"),
     ("ExitPlanMode", "exit_plan"),
     ("ToolSearch", "tool_search"),
+    ("Think", "think"),
     ("TaskStop", "job"),
     ("TaskOutput", "job"),
     ("BashOutput", "job"),

@@ -159,6 +159,16 @@ fn image() -> Shape {
     Shape::Image { blob, size: Some((640, 480)), path: Some(at("/w/a_b.png")) }
 }
 
+fn sent() -> Shape {
+    Shape::Sent {
+        path: at("/w/out/a b.pdf"),
+        address: None,
+        size: 12_595,
+        sha256: "0".repeat(64),
+        caption: Some("The \u{202e}report".to_owned()),
+    }
+}
+
 /// Every shape with its name.
 pub fn all() -> Vec<(&'static str, Detail)> {
     let text =
@@ -171,6 +181,9 @@ pub fn all() -> Vec<(&'static str, Detail)> {
         ("matches", matches()),
         ("terminal", terminal()),
         ("markdown", Shape::Markdown { text: text.to_owned() }),
+        ("thought", Shape::Thought { text: "The lexer.\nOr \u{1b}[31mthe parser.".to_owned() }),
+        ("message", Shape::Message { text: "The first half is *done*.".to_owned() }),
+        ("sent", sent()),
         ("image", image()),
         ("tree", tree()),
         ("table", table()),

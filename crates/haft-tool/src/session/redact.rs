@@ -188,7 +188,14 @@ impl Hider<'_> {
             Shape::Terminal { command, output, note, .. } => {
                 self.texts([command, output].into_iter().chain(note));
             }
-            Shape::Markdown { text } | Shape::Progress { text, .. } => self.text(text),
+            Shape::Markdown { text }
+            | Shape::Thought { text }
+            | Shape::Message { text }
+            | Shape::Progress { text, .. } => self.text(text),
+            Shape::Sent { path, caption, .. } => {
+                self.path(path);
+                self.texts(caption);
+            }
             Shape::Todo { items } => self.texts(items.iter_mut().map(|item| &mut item.text)),
             Shape::Image { path, .. } => path.iter_mut().for_each(|path| self.path(path)),
             Shape::Tree { nodes } => nodes.iter_mut().for_each(|node| self.node(node)),

@@ -131,6 +131,8 @@ fn measure(shape: &Shape) -> (u64, CutBy) {
         Shape::Many { details } => (details.len(), CutBy::Items),
         Shape::File { text, .. }
         | Shape::Markdown { text }
+        | Shape::Thought { text }
+        | Shape::Message { text }
         | Shape::Progress { text, .. }
         | Shape::Terminal { output: text, .. } => (text.chars().count(), CutBy::Chars),
         other => (size(other), CutBy::Bytes),

@@ -425,6 +425,13 @@ impl View {
         {
             return String::new();
         }
+        // What it says to the person stands by itself.
+        let said = outcome.detail.as_ref().filter(|detail| is_message(detail));
+        if let Some(said) = said.filter(|_| outcome.status == Status::Done) {
+            self.last = None;
+            let notes = self.notes(&unsaid(outcome));
+            return format!("\n{}\n{notes}", self.detail(said).trim_end());
+        }
         // Behind something else, or when its output was too much to be shown as it came.
         if !shown || (self.last.as_ref() != Some(call) && !live.is_full()) {
             text.push_str(&head);
@@ -505,6 +512,8 @@ impl View {
     fn detail(&self, detail: &Detail) -> String {
         let lines = match detail.shape {
             Shape::Diff { .. } => FOLD_DIFF,
+            Shape::Thought { .. } => 1,
+            Shape::Message { .. } => FOLD_ASKED,
             _ => FOLD,
         };
         self.terminal.detail(detail, self.room_of(lines))
@@ -601,6 +610,11 @@ const fn inside(width: u16) -> Room {
         width => width - INDENT,
     };
     Room { width, lines: Some(FOLD), partial: false }
+}
+
+/// Whether a result is words of the model for the person.
+const fn is_message(detail: &Detail) -> bool {
+    matches!(detail.shape, Shape::Message { .. })
 }
 
 /// The notes of an outcome that its text, where that is shown whole, does not hold.
