@@ -32,6 +32,7 @@ pub use crate::{
     },
     jobs::{Ended, Job, JobLimits, JobPlace, Jobs, OutputPart, Seeking, Test, Work},
     session::{
+        arrivals::Arrivals,
         events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
         final_answer::FinalAnswer,
         history::{History, SnipReport, WithHistory},

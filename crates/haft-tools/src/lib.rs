@@ -17,6 +17,7 @@ mod plan_mode;
 mod read;
 mod search;
 mod shell;
+mod sleep;
 mod snip;
 mod structured_output;
 mod tasks;
@@ -44,6 +45,7 @@ pub use crate::{
     plan_mode::{EnterPlan, ExitPlan, PLAN_ENDS, PLAN_MAX, PlanFile, plan_begins},
     read::Read,
     shell::{Bash, sessions::Shells},
+    sleep::Sleep,
     snip::Snip,
     structured_output::StructuredOutput,
     tasks::{TaskCreate, TaskGet, TaskList, TaskUpdate},
@@ -128,6 +130,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(TaskUpdate::default()),
         Arc::new(ToolSearch::default()),
         Arc::new(Think::default()),
+        Arc::new(Sleep::default()),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

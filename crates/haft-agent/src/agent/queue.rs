@@ -4,6 +4,7 @@
 //! **Invariant:** before the model is asked again, each line is in the log as queued or as sent. It
 //! may be there as both, but never as neither.
 
+use haft_tool::Arrivals;
 use haft_types::{Body, Event, From, Part};
 use serde_json::{Value, json};
 
@@ -15,6 +16,8 @@ pub(super) const QUEUE: &str = "agent.queue";
 impl Agent {
     /// Logs the lines that wait and shows them, where they are others than before.
     pub(super) fn keep_queue(&mut self) {
+        let arrivals = self.setup.dispatcher.conversation.map.get::<Arrivals>();
+        arrivals.set(self.machine.has_message());
         let waiting = self.machine.waiting();
         let ids: Vec<u64> = waiting.iter().map(|queued| queued.id).collect();
         if ids != self.shown_queue {

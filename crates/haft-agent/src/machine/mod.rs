@@ -229,6 +229,11 @@ impl Machine {
         !self.steer.is_empty()
     }
 
+    /// Reports whether a message waits, for the next request or for a later turn.
+    pub fn has_message(&self) -> bool {
+        !self.steer.is_empty() || !self.later.is_empty()
+    }
+
     /// The queued messages, for the front end: those for the next request, then those for later
     /// turns.
     pub fn queued(&self) -> impl Iterator<Item = &QueuedMessage> {

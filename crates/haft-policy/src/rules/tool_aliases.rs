@@ -29,6 +29,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("ExitPlanMode", "exit_plan"),
     ("ToolSearch", "tool_search"),
     ("Think", "think"),
+    ("Sleep", "sleep"),
     ("TaskStop", "job"),
     ("TaskOutput", "job"),
     ("BashOutput", "job"),

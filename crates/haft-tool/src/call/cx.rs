@@ -58,6 +58,8 @@ pub struct Cx {
     pub(crate) asked: bool,
     /// The time spent waiting for a person, with that of nested calls.
     pub(crate) asking: Asking,
+    /// The time in which it only let time pass, with that of nested calls.
+    pub(crate) resting: Asking,
     pub(crate) children: Arc<AtomicU64>,
     /// What waits to be shown.
     pub(crate) live: Live,
@@ -99,6 +101,7 @@ impl Cx {
             begun: Arc::default(),
             asked: false,
             asking: Asking::default(),
+            resting: Asking::default(),
             children: Arc::default(),
             live: Live::default(),
             keeper: None,
@@ -180,6 +183,16 @@ impl Cx {
     /// The tools of this agent, those included that its model does not see yet.
     pub fn tools(&self) -> &ToolSet {
         &self.dispatcher.tools
+    }
+
+    /// Waits for `work`, which only lets time pass: it counts for the duration of the call, and for no
+    /// timeout.
+    ///
+    /// # Cancel safety
+    /// That of `work`.
+    pub async fn rest<T>(&self, work: impl Future<Output = T>) -> T {
+        let _open = self.resting.begin();
+        work.await
     }
 
     /// The absolute path for a text that the model wrote.
@@ -386,6 +399,7 @@ impl Cx {
             nested: true,
             stop: self.stop.child_token(),
             asking: self.asking.clone(),
+            resting: self.resting.clone(),
             ..Self::new(self.dispatcher.clone(), id, self.turn, self.stop.clone())
         };
         self.dispatcher.run_in(request, cx).await

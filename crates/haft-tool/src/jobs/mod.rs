@@ -17,7 +17,7 @@ use std::{
 
 use futures::{FutureExt as _, future::join_all};
 use haft_types::{AgentPath, Body, CallId, JobEnd, ToolError, TurnId};
-use tokio::{task::AbortHandle, time::Instant};
+use tokio::{sync::watch, task::AbortHandle, time::Instant};
 
 pub use self::{
     job::{Ended, Job, OutputPart, Work},
@@ -55,6 +55,8 @@ impl Default for JobLimits {
 pub struct Jobs {
     limits: OnceLock<JobLimits>,
     table: Mutex<Table>,
+    /// How many have ended here.
+    ends: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -202,6 +204,11 @@ impl Jobs {
             Some(ended) => ended.at >= moment && !job.is_past(),
         };
         self.table().jobs.values().filter(ran).cloned().collect()
+    }
+
+    /// Tells of each end of a job from here on.
+    pub fn ends(&self) -> watch::Receiver<u64> {
+        self.ends.subscribe()
     }
 
     /// The ended jobs of an agent's calls whose end its model does not know yet.
@@ -363,6 +370,7 @@ impl JobPlace {
             of.finish(life.await.unwrap_or_else(broke));
             if let Some(jobs) = Weak::upgrade(&jobs) {
                 jobs.table().prune();
+                jobs.ends.send_modify(|ends| *ends += 1);
             }
         });
         table.jobs.insert(number, Arc::clone(&job));

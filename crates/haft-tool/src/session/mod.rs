@@ -1,6 +1,7 @@
 //! State that outlives a call: state of the session and of each conversation, and the services that
 //! front ends give them.
 
+pub(crate) mod arrivals;
 pub(crate) mod events;
 pub(crate) mod final_answer;
 pub(crate) mod history;

@@ -26,8 +26,9 @@ impl Stage for Timeout {
         async move {
             let stop = call.cx.stop.child_token();
             call.cx.stop = stop.clone();
-            let (asking, began) = (call.cx.asking.clone(), Instant::now());
-            let asked_before = asking.so_far();
+            let (asking, resting) = (call.cx.asking.clone(), call.cx.resting.clone());
+            let spent = || asking.so_far() + resting.so_far();
+            let (began, spent_before) = (Instant::now(), spent());
             let mut running = next.run(call);
             let mut left = limit;
             while !left.is_zero() {
@@ -35,8 +36,8 @@ impl Stage for Timeout {
                     return outcome;
                 }
                 // A nested call may have asked meanwhile, or be asking still.
-                let asked = asking.so_far().saturating_sub(asked_before);
-                left = limit.saturating_sub(began.elapsed().saturating_sub(asked));
+                let apart = spent().saturating_sub(spent_before);
+                left = limit.saturating_sub(began.elapsed().saturating_sub(apart));
             }
             stop.cancel();
             let text = format!("timed out after {limit:?}; what it had done by then is not undone");
