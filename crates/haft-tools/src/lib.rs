@@ -4,6 +4,7 @@
 //! tool works on any host. It never asks whether it may, nor judges nor renders, and knows no model.
 
 mod ask_user;
+mod brief;
 mod checklist;
 mod edit;
 mod executable;
@@ -35,6 +36,7 @@ use haft_tool::AnyTool;
 pub use crate::read::readers::pdf::{PdfReader, read_pdf};
 pub use crate::{
     ask_user::AskUser,
+    brief::Brief,
     edit::Edit,
     executable::{BrokenTool, Executables},
     find::Find,
@@ -131,6 +133,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(ToolSearch::default()),
         Arc::new(Think::default()),
         Arc::new(Sleep::default()),
+        Arc::new(Brief::default()),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

@@ -30,6 +30,8 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("ToolSearch", "tool_search"),
     ("Think", "think"),
     ("Sleep", "sleep"),
+    ("SendUserMessage", "brief"),
+    ("Brief", "brief"),
     ("TaskStop", "job"),
     ("TaskOutput", "job"),
     ("BashOutput", "job"),

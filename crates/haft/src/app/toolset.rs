@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Tools that change the conversation that their call is part of.
-const OF_CONVERSATIONS: &[&str] = &["enter_plan", "exit_plan", "snip", "tool_search"];
+const OF_CONVERSATIONS: &[&str] = &["brief", "enter_plan", "exit_plan", "snip", "tool_search"];
 /// The tool that is there only where its program is.
 const POWERSHELL: &str = "powershell";
 

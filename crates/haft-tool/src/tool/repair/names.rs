@@ -29,7 +29,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("options", &["choices"]),
     ("job", &["job_id", "task_id", "bash_id", "shell_id"]),
     ("items", &["todos"]),
-    ("text", &["content"]),
+    ("text", &["content", "message"]),
     ("status", &["state"]),
     ("task", &["taskId", "task_id", "id"]),
     ("add_blocks", &["addBlocks"]),

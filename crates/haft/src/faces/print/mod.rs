@@ -4,6 +4,7 @@
 //! lines of JSON that end with that object. Nobody can be asked here, so a call that would ask is
 //! denied, and that is reported.
 
+mod handed;
 mod lines;
 mod out;
 
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use self::{
+    handed::{FileSent, Handed},
     lines::{Denied, Lines},
     out::Out,
 };
@@ -68,6 +70,7 @@ struct RunResult {
     tells_people: bool,
     /// What was to be done at the end, as the lists of the session have it.
     todo: Vec<TodoItem>,
+    handed: Handed,
     session: Option<String>,
     /// What that cost, once the session is there.
     costs: Option<Costs>,
@@ -189,6 +192,7 @@ async fn run_once(
     };
     let most = start.max_time.or(live.core.base.loaded.settings.run.max_time);
     let mut limit = Limit::new(most);
+    result.tells_people = start.output == Output::Text && !start.verbose;
     let mut verbose = start.verbose.then(|| Verbose::new(&live.core));
     let to = (start.output, &mut *out, verbose.as_mut());
     let followed = follow(&mut result, (&mut live, &mut stop), to, &mut limit).await;
@@ -201,7 +205,6 @@ async fn run_once(
     }
     let stopped = faces::close(&core).await;
     result.has_schema = start.schema.is_some();
-    result.tells_people = start.output == Output::Text && !start.verbose;
     result.structured = core.final_answer();
     result.todo = core.listed();
     told.result = out.is_full() || out.is_over();
@@ -301,6 +304,10 @@ struct Last<'a> {
     evidence: Option<EvidenceReport>,
     /// What was to be done, and how far it is; none where there is no list.
     todo: Option<TodoReport<'a>>,
+    /// What the model told the person meanwhile.
+    messages: &'a [String],
+    /// The files that it handed over.
+    files: &'a [FileSent],
     took_ms: u64,
 }
 
@@ -529,6 +536,7 @@ impl RunResult {
             Body::CallEnded { outcome, .. } => {
                 self.calls += 1;
                 self.failed += u64::from(outcome.status.is_error());
+                self.handed.take(outcome, self.tells_people);
             }
             Body::Notice { level: level @ (Level::Warning | Level::Error), text } => {
                 say(&format!("haft: {}", view::sentence(text)));
@@ -670,6 +678,8 @@ fn last(
         structured_output: result.structured.as_ref(),
         evidence: result.evidence.report(),
         todo: TodoReport::of(&result.todo),
+        messages: &result.handed.messages,
+        files: &result.handed.files,
         took_ms: took,
     };
     Ok(vec![last.line()?])
