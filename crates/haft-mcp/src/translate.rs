@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use haft_render::file_address;
 use haft_tool::Blobs;
-use haft_types::{Kind, Outcome, Part, ToolSpec};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use haft_types::{Detail, Kind, Outcome, Part, Shape, ToolSpec};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Resource, Tool, ToolAnnotations};
 use serde_json::Value;
 
 use crate::structured;
@@ -40,7 +41,8 @@ pub(crate) fn result(
     structured: Option<&ToolSpec>,
     blobs: &dyn Blobs,
 ) -> CallToolResult {
-    let content = outcome.content.iter().filter_map(|part| block(part, blobs)).collect();
+    let blocks = outcome.content.iter().filter_map(|part| block(part, blobs));
+    let content = blocks.chain(outcome.detail.as_ref().and_then(sent)).collect();
     let mut result = if outcome.status.is_error() {
         CallToolResult::error(content)
     } else {
@@ -48,6 +50,16 @@ pub(crate) fn result(
     };
     result.structured_content = structured.and_then(|spec| structured::content(&mut outcome, spec));
     result
+}
+
+/// The link to a file that is handed to the person.
+fn sent(detail: &Detail) -> Option<ContentBlock> {
+    let Shape::Sent { path, address, size, caption, .. } = &detail.shape else { return None };
+    let name = path.file_name().map(|name| String::from_utf8_lossy(name).into_owned());
+    let name = address.clone().or(name).unwrap_or_else(|| path.text().into_owned());
+    let mut resource = Resource::new(file_address(path)?, name);
+    (resource.size, resource.description) = (Some(*size), caption.clone());
+    Some(ContentBlock::resource_link(resource))
 }
 
 fn block(part: &Part, blobs: &dyn Blobs) -> Option<ContentBlock> {

@@ -38,7 +38,7 @@ pub use self::{
     events::{call_text, outcome_text},
     form::{Field, FieldKind, FieldOption, Form},
     line::Theme,
-    link::link,
+    link::{file_address, link},
     listing::todo_count,
     looked::Looked,
     markdown::Markdown,

@@ -17,6 +17,8 @@ use haft_types::HostPath;
 pub(crate) const END: &str = "\u{1b}]8;;\u{1b}\\";
 /// What ends a sequence of a link.
 const TERMINATOR: &str = "\u{1b}\\";
+/// How addresses of files begin.
+const SCHEME: &str = "file://";
 /// The longest address.
 const LONGEST: usize = 4 << 10;
 
@@ -26,27 +28,38 @@ fn begin() -> &'static str {
     // The keys of a hasher are random.
     BEGIN.get_or_init(|| {
         let word = RandomState::new().build_hasher().finish();
-        format!("\u{1b}]8;id=haft{word:016x};file://")
+        format!("\u{1b}]8;id=haft{word:016x};{SCHEME}")
     })
 }
 
 /// The sequence that begins a link to a file below a folder of the machine `host`; none where it
 /// has no such address.
 pub(crate) fn to(host: &str, folder: &HostPath, path: &str) -> Option<String> {
+    let address = address(host, folder, path)?;
+    let link = format!("{}{address}{TERMINATOR}", begin());
+    (link.len() <= LONGEST).then_some(link)
+}
+
+/// The address of a file as programs take it (RFC 8089); none where it has none.
+pub fn file_address(path: &HostPath) -> Option<String> {
+    Some(format!("{SCHEME}{}", address("", path, &path.text())?))
+}
+
+/// What stands behind the scheme of the address of a file below a folder.
+fn address(host: &str, folder: &HostPath, path: &str) -> Option<String> {
     let folder = folder.text();
     if !folder.starts_with('/') || folder.contains('\u{fffd}') || path.contains('\u{fffd}') {
         return None;
     }
-    let mut link = begin().to_owned();
+    let mut address = String::new();
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
-    link.extend(host.chars().filter(|c| is_name(*c)));
+    address.extend(host.chars().filter(|c| is_name(*c)));
     if !path.starts_with('/') {
-        encode(folder.trim_end_matches('/'), &mut link);
-        link.push('/');
+        encode(folder.trim_end_matches('/'), &mut address);
+        address.push('/');
     }
-    encode(path, &mut link);
-    link.push_str(TERMINATOR);
-    (link.len() <= LONGEST).then_some(link)
+    encode(path, &mut address);
+    Some(address)
 }
 
 /// Adds a path as it stands in an address (RFC 3986, 3.3).

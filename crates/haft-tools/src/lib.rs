@@ -17,6 +17,7 @@ mod notebook_edit;
 mod plan_mode;
 mod read;
 mod search;
+mod send_file;
 mod shell;
 mod sleep;
 mod snip;
@@ -46,6 +47,7 @@ pub use crate::{
     notebook_edit::NotebookEdit,
     plan_mode::{EnterPlan, ExitPlan, PLAN_ENDS, PLAN_MAX, PlanFile, plan_begins},
     read::Read,
+    send_file::SendFile,
     shell::{Bash, sessions::Shells},
     sleep::Sleep,
     snip::Snip,
@@ -134,6 +136,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Think::default()),
         Arc::new(Sleep::default()),
         Arc::new(Brief::default()),
+        Arc::new(SendFile::default()),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

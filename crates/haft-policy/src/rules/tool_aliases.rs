@@ -32,6 +32,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("Sleep", "sleep"),
     ("SendUserMessage", "brief"),
     ("Brief", "brief"),
+    ("SendUserFile", "send_file"),
     ("TaskStop", "job"),
     ("TaskOutput", "job"),
     ("BashOutput", "job"),
