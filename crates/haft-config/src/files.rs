@@ -7,6 +7,7 @@ use std::{
 };
 
 use haft_types::Hash;
+use serde_json::Value;
 
 /// The largest file that is read, in bytes.
 pub const MAX_FILE: u64 = 1024 * 1024;
@@ -198,6 +199,75 @@ pub fn add_rule(path: &Path, list: &str, rule: &str) -> Result<(), ConfigError> 
         rules.push(rule);
     }
     save(path, document.to_string().as_bytes())
+}
+
+/// Sets a value in a settings file by its name with dots, keeping all else in it; null takes it out.
+///
+/// # Errors
+/// When the file cannot be read or written, is no TOML, or has something else in that place.
+pub fn set_value(path: &Path, name: &str, value: &Value) -> Result<(), ConfigError> {
+    let text = read(path)?.unwrap_or_default();
+    let mut document: toml_edit::DocumentMut =
+        text.parse().map_err(|error| ConfigError::content(path, format!("{error}")))?;
+    let (tables, last) = name.rsplit_once('.').unwrap_or(("", name));
+    let mut inner: &mut dyn toml_edit::TableLike = document.as_table_mut();
+    for table in tables.split('.').filter(|table| !table.is_empty()) {
+        // One that holds tables alone has no line of its own.
+        let mut new = toml_edit::Table::new();
+        new.set_implicit(true);
+        let item = inner.entry(table).or_insert(toml_edit::Item::Table(new));
+        if let Some(model) = item.as_str().filter(|_| table == "model").map(str::to_owned) {
+            // A text alone is the name.
+            let mut named = toml_edit::InlineTable::new();
+            named.insert("name", model.into());
+            *item = toml_edit::value(named);
+        }
+        inner = item.as_table_like_mut().ok_or_else(|| {
+            ConfigError::content(path, format!("{table} is not what it should be"))
+        })?;
+    }
+    match toml_value(value) {
+        Some(value) => {
+            // What stands around the value stays there.
+            let decor = inner.get(last).and_then(|item| item.as_value()).map(|old| old.decor());
+            let decor = decor.cloned();
+            let mut value = value;
+            if let Some(decor) = decor {
+                *value.decor_mut() = decor;
+            }
+            match inner.get_mut(last) {
+                Some(item) => *item = toml_edit::Item::Value(value),
+                None => drop(inner.insert(last, toml_edit::Item::Value(value))),
+            }
+        }
+        None => drop(inner.remove(last)),
+    }
+    save(path, document.to_string().as_bytes())
+}
+
+/// A value as TOML has it; none for null, and what is null inside of one is left out.
+fn toml_value(value: &Value) -> Option<toml_edit::Value> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(value) => (*value).into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None => number.as_f64()?.into(),
+        },
+        Value::String(text) => text.as_str().into(),
+        Value::Array(items) => {
+            toml_edit::Value::Array(items.iter().filter_map(toml_value).collect())
+        }
+        Value::Object(fields) => {
+            let mut table = toml_edit::InlineTable::new();
+            for (name, value) in fields {
+                if let Some(value) = toml_value(value) {
+                    table.insert(name, value);
+                }
+            }
+            toml_edit::Value::InlineTable(table)
+        }
+    })
 }
 
 /// Sets the model that answers in a settings file, keeping all else in it.

@@ -198,6 +198,7 @@ pub fn schema() -> Value {
 pub(crate) const OWN: &[&str] = &[
     "terminal.",
     "claude.",
+    "config.",
     "http.",
     "model.retry_seconds",
     "context.",

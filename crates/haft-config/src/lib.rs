@@ -12,6 +12,7 @@ mod files;
 mod hooks;
 mod layers;
 mod lines;
+mod model_may;
 mod model_names;
 #[cfg(test)]
 mod reference;
@@ -24,13 +25,14 @@ pub use crate::{
     environment::{Environment, Secret, VARIABLES, Variable, expanded, is_of_a_server, variables},
     files::{
         ConfigError, LOCAL_SETTINGS, MAX_FILE, add_rule, keep_from_git, make_folder, own_settings,
-        save, set_model,
+        save, set_model, set_value,
     },
     hooks::{EVENTS, HookEntry, HookEvent, HookRun},
     layers::{
         FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, closest, load, schema,
         unknown,
     },
+    model_may::{check_setting, never, value_of, wrong_names},
     rule_file::rule_file,
     settings::{
         Changes, Claude, Context, Edit, Http, Limits, Model, ModelPrice, ModelTier, Output,

@@ -52,6 +52,8 @@ pub struct Settings {
     pub ask_user: AskUser,
     /// How a model finds tools that it does not see at once.
     pub tool_search: ToolSearch,
+    /// What the model may set. A project cannot set it.
+    pub config: Config,
     /// The shell.
     pub shell: Shell,
     /// What holds the programs that tools start.
@@ -426,6 +428,22 @@ pub struct ToolSearch {
     /// whose names do not fit, the number of tools is told.
     #[schemars(range(min = 0, max = 100_000))]
     pub listing_tokens: u64,
+}
+
+/// What the model may set. A project cannot set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Config {
+    /// Names of settings that the tool `config` has, each change of which is asked about. Rules, modes,
+    /// hooks, addresses, keys and this list are never among them.
+    pub model_may: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let names = ["terminal.theme", "terminal.reduced_motion", "terminal.notify", "tools.todo"];
+        Self { model_may: names.map(str::to_owned).into() }
+    }
 }
 
 /// The shell.

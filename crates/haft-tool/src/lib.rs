@@ -41,6 +41,7 @@ pub use crate::{
         redact::hide_in,
         repeats::Repeats,
         services::{Closer, Phase, Services},
+        setting_access::{SettingAccess, SettingChange, SettingValue},
         state::{
             Conversation, Permissions, SHARED, SaveRule, Session, StateNote, TypeMap, Values,
             call_number,

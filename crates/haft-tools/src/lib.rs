@@ -6,6 +6,7 @@
 mod ask_user;
 mod brief;
 mod checklist;
+mod config;
 mod edit;
 mod executable;
 mod files;
@@ -38,6 +39,7 @@ pub use crate::read::readers::pdf::{PdfReader, read_pdf};
 pub use crate::{
     ask_user::AskUser,
     brief::Brief,
+    config::Config,
     edit::Edit,
     executable::{BrokenTool, Executables},
     find::Find,
@@ -137,6 +139,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Sleep::default()),
         Arc::new(Brief::default()),
         Arc::new(SendFile::default()),
+        Arc::new(Config::default()),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

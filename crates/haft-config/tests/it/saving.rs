@@ -4,6 +4,7 @@ use std::fs;
 
 use haft_config::{
     Layer, Presence, Sources, Trust, add_rule, keep_from_git, load, own_settings, save, set_model,
+    set_value,
 };
 
 #[cfg(unix)]
@@ -92,6 +93,41 @@ fn a_model_is_set_and_the_rest_stays() {
     fs::remove_file(&file).unwrap();
     set_model(&file, "ollama/x").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "model = \"ollama/x\"\n");
+}
+
+#[test]
+fn a_value_is_set_and_the_rest_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.toml");
+    let set = |before: &str, name: &str, value: serde_json::Value| {
+        fs::write(&file, before).unwrap();
+        set_value(&file, name, &value).map(|()| fs::read_to_string(&file).unwrap())
+    };
+    let mine = "# mine\n[terminal] # of it\ntheme = \"light\" # bright\nnotify = false\n";
+    for (before, name, value, after) in [
+        ("", "terminal.theme", json!("dark"), "[terminal]\ntheme = \"dark\"\n".to_owned()),
+        (mine, "terminal.theme", json!("dark"), mine.replace("light", "dark")),
+        (mine, "terminal.notify", json!(null), mine.replace("notify = false\n", "")),
+        (mine, "effort", json!("low"), mine.replacen("# mine\n", "effort = \"low\"\n# mine\n", 1)),
+        ("", "shell.keep", json!(["a", "b'"]), "[shell]\nkeep = [\"a\", \"b'\"]\n".to_owned()),
+        (
+            "read.max_lines = 3",
+            "read.max_bytes",
+            json!(4096),
+            "read.max_lines = 3\nread.max_bytes = 4096\n".to_owned(),
+        ),
+        ("", "read.max_lines", json!(null), String::new()),
+    ] {
+        let text = set(before, name, value.clone()).unwrap();
+        assert_eq!(text, after, "{before:?} {name} {value}");
+    }
+    let text = set("model = 'a/b'\n", "model.retry_seconds", json!(7)).unwrap();
+    let value: toml_like::Value = toml_like::parse(&text);
+    assert_eq!(value["model"], json!({"name": "a/b", "retry_seconds": 7}), "{text}");
+    for broken in ["terminal = 1", "terminal = "] {
+        assert!(set(broken, "terminal.theme", json!("dark")).is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), broken);
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("SendUserMessage", "brief"),
     ("Brief", "brief"),
     ("SendUserFile", "send_file"),
+    ("Config", "config"),
     ("TaskStop", "job"),
     ("TaskOutput", "job"),
     ("BashOutput", "job"),

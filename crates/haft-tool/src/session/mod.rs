@@ -10,6 +10,7 @@ pub(crate) mod questions;
 pub(crate) mod redact;
 pub(crate) mod repeats;
 pub(crate) mod services;
+pub(crate) mod setting_access;
 pub(crate) mod startup_command;
 pub(crate) mod state;
 pub(crate) mod truncate;

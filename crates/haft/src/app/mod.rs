@@ -25,6 +25,7 @@ pub(crate) mod reexec;
 pub(crate) mod rewind;
 pub(crate) mod rules;
 pub(crate) mod session;
+pub(crate) mod setting_access;
 pub(crate) mod slash;
 pub(crate) mod todo_choice;
 pub(crate) mod tool_loading;

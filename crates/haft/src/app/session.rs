@@ -20,7 +20,7 @@ use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
     Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SHARED, SaveRule, Services,
-    Session, Settings as Stages, StateNote, call_number, standard,
+    Session, SettingAccess, Settings as Stages, StateNote, call_number, standard,
 };
 use haft_tools::{PlanFile, Shells};
 use haft_types::{
@@ -39,6 +39,7 @@ use super::{
     plan_file::SessionPlan,
     problem::Problem,
     recovery::{commands, jobs, journal},
+    setting_access::PersonsSettings,
 };
 use crate::{
     cli::{Common, exit::Failure},
@@ -520,6 +521,9 @@ fn services(base: &Base, store: &Store, log: &Log) -> Result<Services, Failure> 
     if let Some(plan) = SessionPlan::of(home, log.session()) {
         services.insert::<dyn PlanFile>(Arc::new(plan));
     }
+    let file = (home.join("settings.toml"), base.environment.home.clone());
+    let settings = PersonsSettings::of(&base.loaded, file, &base.problems);
+    services.insert::<dyn SettingAccess>(Arc::new(settings));
     Ok(services)
 }
 

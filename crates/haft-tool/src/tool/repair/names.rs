@@ -30,6 +30,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("job", &["job_id", "task_id", "bash_id", "shell_id"]),
     ("items", &["todos"]),
     ("text", &["content", "message"]),
+    ("set", &["setting"]),
     ("status", &["state"]),
     ("task", &["taskId", "task_id", "id"]),
     ("add_blocks", &["addBlocks"]),

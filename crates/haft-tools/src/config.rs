@@ -1,0 +1,234 @@
+//! `config`: the model sees and changes the few settings that a person lets it have.
+//!
+//! **Invariant:** nothing is changed that a person did not allow for this one change, in whatever
+//! mode. Where nobody can answer nothing is.
+
+use haft_tool::{Cx, SettingAccess, SettingChange, Tool, schema_of};
+use haft_types::{
+    Access, Answerer, Choice, Env, Kind, Loading, Mode, Outcome, Place, Plan, Question,
+    QuestionKind, Reply, Shape, Status, Target, ToolError, ToolSpec,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The answer that changes the setting, and the one that does not.
+const YES: &str = "yes";
+const NO: &str = "no";
+/// Most characters of a value in a text.
+const SHOWN: usize = 500;
+
+/// Reads and changes settings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Config {}
+
+/// Arguments.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// A setting to see, as "terminal.theme".
+    get: Option<String>,
+    /// A setting to change.
+    set: Option<String>,
+    /// Its value; null for the default.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<Value>")]
+    value: Option<Value>,
+}
+
+/// A value that is there, null included.
+fn given<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}
+
+/// What programs read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Data {
+    /// The setting.
+    name: String,
+    /// Its value; after a change the one that was set.
+    value: Value,
+    /// Whether it was changed.
+    changed: bool,
+    /// The file that was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+}
+
+/// What a call wants.
+enum Wanted<'a> {
+    Get(&'a str),
+    Set(&'a str, &'a Value),
+}
+
+impl Input {
+    fn wanted(&self) -> Result<Wanted<'_>, ToolError> {
+        let name = |name: &Option<String>| {
+            name.as_ref().map(|name| name.trim().len()).filter(|length| *length > 0)
+        };
+        match (name(&self.get), name(&self.set), &self.value) {
+            (Some(_), None, None) => {
+                Ok(Wanted::Get(self.get.as_deref().unwrap_or_default().trim()))
+            }
+            (None, Some(_), Some(value)) => {
+                Ok(Wanted::Set(self.set.as_deref().unwrap_or_default().trim(), value))
+            }
+            // As others ask what a setting is.
+            (None, Some(_), None) => {
+                Ok(Wanted::Get(self.set.as_deref().unwrap_or_default().trim()))
+            }
+            (Some(_), Some(_), _) => {
+                let error = ToolError::new("get and set are both given");
+                Err(error.hint("Give get, or set with value."))
+            }
+            (Some(_), None, Some(_)) => {
+                let error = ToolError::new("value does not belong to get");
+                Err(error.hint("Give set with value to change it."))
+            }
+            (None, None, _) => {
+                let error = ToolError::new("no setting is named");
+                Err(error.hint("Give get, or set with value."))
+            }
+        }
+    }
+}
+
+impl Tool for Config {
+    type Input = Input;
+
+    fn spec(&self, _: &Env) -> ToolSpec {
+        ToolSpec {
+            output_schema: schema_of::<Data>(),
+            aliases: vec!["Config".into()],
+            snippet: "See or change a setting of haft; the person is asked".into(),
+            hint: "config settings preferences theme change option haft".into(),
+            kind: Kind::Other,
+            loading: Loading::Deferred,
+            ..ToolSpec::new(
+                "config",
+                "Settings",
+                "See or change a setting of haft when the person wants it. Each change is put to \
+                 them. Only settings that they let you have are there; a wrong name lists them. A \
+                 change counts from the next start.",
+            )
+        }
+    }
+
+    fn plan(&self, input: &Input, place: &Place) -> Result<Plan, ToolError> {
+        let short = |name: &str| name.chars().take(100).collect::<String>();
+        let (access, title) = match input.wanted()? {
+            Wanted::Get(name) => (Access::Observe, format!("Looking at setting {}", short(name))),
+            Wanted::Set(name, _) => (Access::Modify, format!("Changing setting {}", short(name))),
+        };
+        let settings = Target::State { name: "settings".into() };
+        Ok(Plan::new(place, title).with(access, settings))
+    }
+
+    async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
+        let settings = cx.session().services.required::<dyn SettingAccess>()?;
+        match input.wanted()? {
+            Wanted::Get(name) => {
+                let found = settings.get(name)?;
+                let text = format!("{name} is {} ({})", shown(&found.value), found.from);
+                let data =
+                    Data { name: name.to_owned(), value: found.value, changed: false, file: None };
+                Ok(outcome(text, &data))
+            }
+            Wanted::Set(name, value) => {
+                let change = settings.check(name, value)?;
+                changed(&*settings, change, cx).await
+            }
+        }
+    }
+}
+
+/// Puts a change before a person, and makes it where they say so.
+async fn changed(
+    settings: &dyn SettingAccess,
+    change: SettingChange,
+    cx: &Cx,
+) -> Result<Outcome, ToolError> {
+    let data = |changed: bool, value: &Value| Data {
+        name: change.name.clone(),
+        value: value.clone(),
+        changed,
+        file: changed.then(|| change.file.clone()),
+    };
+    if change.new == change.old {
+        let text = format!("{} is {} already.", change.name, shown(&change.old));
+        return Ok(outcome(text, &data(false, &change.old)));
+    }
+    let mode = cx.permissions().mode;
+    if matches!(mode, Mode::Plan | Mode::DontAsk) {
+        let error = ToolError::new(format!("no setting is changed in mode {mode}"));
+        return Err(error.hint("Go on without it, and say in your answer what you would set."));
+    }
+    let (reply, by) = cx.put(question(cx, &change), None).await;
+    match by {
+        Answerer::Person(_) if reply.option == YES => {}
+        Answerer::Person(_) => {
+            let mut text = format!("The person did not want that: {} stays.", change.name);
+            if let Some(words) = reply.text.filter(|words| !words.trim().is_empty()) {
+                text.push_str("\nThe person said: ");
+                text.push_str(&words);
+            }
+            return Ok(Outcome {
+                status: Status::Denied,
+                ..outcome(text, &data(false, &change.old))
+            });
+        }
+        Answerer::Nobody => {
+            let error = ToolError::new("nobody is here who could allow the change of a setting");
+            return Err(error.hint("Nothing was changed. Say in your answer what you would set."));
+        }
+        Answerer::Cancelled => {
+            return Ok(Outcome::ended(Status::Cancelled, "cancelled before anybody answered"));
+        }
+    }
+    settings.save(&change)?;
+    let new = if change.new.is_null() { "the default".to_owned() } else { shown(&change.new) };
+    let text = format!("{} is {new} from the next start on ({}).", change.name, change.file);
+    Ok(outcome(text, &data(true, &change.new)))
+}
+
+fn question(cx: &Cx, change: &SettingChange) -> Question {
+    let SettingChange { name, old, new, file, note } = change;
+    let new = if new.is_null() { "the default".to_owned() } else { shown(new) };
+    let mut text = format!(
+        "The model wants to change the setting {name}.\nNow: {}\nThen: {new}\nIn: {file}",
+        shown(old)
+    );
+    if let Some(note) = note {
+        text.push('\n');
+        text.push_str(note);
+    }
+    let choice = |id: &str, key, label: &str| Choice { id: id.into(), key, label: label.into() };
+    Question {
+        id: cx.session().questions.next_id(),
+        call: Some(cx.call.clone()),
+        agent: cx.agent().clone(),
+        kind: QuestionKind::Choice,
+        text,
+        command: None,
+        preview: None,
+        options: vec![choice(YES, 'y', "yes, change it"), choice(NO, 'n', "no, leave it")],
+        form: None,
+        if_nobody: Reply::pick(NO),
+    }
+}
+
+/// A value, as short as a line takes it.
+fn shown(value: &Value) -> String {
+    if value.is_null() {
+        return "not set".to_owned();
+    }
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}\u{2026}", &text[..end]),
+        None => text,
+    }
+}
+
+fn outcome(text: String, data: &Data) -> Outcome {
+    let detail = Shape::Markdown { text: text.clone() };
+    Outcome::text(text).with_data(json!(data)).with_detail(detail)
+}
