@@ -6,9 +6,9 @@ use haft_testkit::{
     harness::{self, Make},
     world::World,
 };
-use haft_tool::{History, SnipReport, WithHistory};
-use haft_types::{Reply, TurnId};
-use serde_json::json;
+use haft_tool::{History, SettingAccess, SettingChange, SettingValue, SnipReport, WithHistory};
+use haft_types::{Reply, ToolError, TurnId};
+use serde_json::{Value, json};
 
 use crate::samples;
 
@@ -22,6 +22,30 @@ impl History for OneCall {
     }
 }
 
+/// A theme, which is light and may be dark.
+struct OneSetting;
+
+impl SettingAccess for OneSetting {
+    fn names(&self) -> Vec<String> {
+        vec!["terminal.theme".into()]
+    }
+    fn get(&self, name: &str) -> Result<SettingValue, ToolError> {
+        let found = SettingValue { value: json!("light"), from: "user settings".into() };
+        (name == "terminal.theme").then_some(found).ok_or_else(|| ToolError::new(name))
+    }
+    fn check(&self, name: &str, value: &Value) -> Result<SettingChange, ToolError> {
+        let old = self.get(name)?.value;
+        if value != "dark" {
+            return Err(ToolError::new(value.to_string()));
+        }
+        let (name, new, file) = (name.to_owned(), value.clone(), "settings.toml".to_owned());
+        Ok(SettingChange { name, old, new, file, note: None })
+    }
+    fn save(&self, _: &SettingChange) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
 /// Gives the calls of a world a conversation that they are part of, a task, and a person who answers.
 fn with_history(world: World) -> World {
     let reply = Reply { input: Some(json!({"q1": "A"})), ..Reply::pick("answer") };
@@ -30,6 +54,7 @@ fn with_history(world: World) -> World {
     let task = json!({"task": {"id": 1, "subject": "Mend it"}});
     let shared = &world.dispatcher.session.shared;
     shared.restore([("shared task 0001".to_owned(), task)].into());
+    world.session.services.insert::<dyn SettingAccess>(Arc::new(OneSetting));
     world
 }
 

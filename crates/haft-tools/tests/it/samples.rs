@@ -32,6 +32,13 @@ pub(crate) fn all() -> Vec<Sample> {
         tool_search(sample("tool_search")),
     ];
     samples.extend(tasks(sample));
+    samples.extend([
+        think(sample("think")),
+        sleep(sample("sleep")),
+        brief(sample("brief")),
+        send_file(sample("send_file")),
+        config(sample("config")),
+    ]);
     samples.extend(searches(sample));
     samples
 }
@@ -291,6 +298,79 @@ fn tasks(sample: impl Fn(&'static str) -> Sample) -> [Sample; 4] {
             ],
         ),
     ]
+}
+
+fn think(sample: Sample) -> Sample {
+    let of = |thought: &str| json!({ "thought": thought });
+    let large = "x".repeat(1 << 20);
+    Sample {
+        good: vec![of("The test fails before the parser runs.")],
+        bad: vec![(of(" "), vec!["thought", "empty"]), (of(&large), vec!["1048576", "50000"])],
+        denied: Some(("Think", of("x"))),
+        ..sample
+    }
+}
+
+fn sleep(sample: Sample) -> Sample {
+    let until = |until: &str| json!({ "until": until });
+    Sample {
+        good: vec![json!({"seconds": 0})],
+        bad: vec![
+            (json!({}), vec!["seconds", "until"]),
+            (json!({"seconds": 1, "until": "14:30"}), vec!["both"]),
+            (json!({"seconds": -1}), vec!["seconds is -1", "3600"]),
+            (until("soon"), vec!["soon", "14:30"]),
+            (until("2001-01-01T00:00:00Z"), vec!["over"]),
+        ],
+        denied: Some(("Sleep", json!({"seconds": 0}))),
+        endless: Some(json!({"seconds": 60})),
+        ..sample
+    }
+}
+
+fn brief(sample: Sample) -> Sample {
+    let of = |text: &str| json!({ "text": text });
+    let large = "x".repeat(1 << 20);
+    Sample {
+        good: vec![of("Half of it is *done*.")],
+        bad: vec![(of(" "), vec!["text", "empty"]), (of(&large), vec!["1048576", "4000"])],
+        denied: Some(("SendUserMessage", of("x"))),
+        ..sample
+    }
+}
+
+fn send_file(sample: Sample) -> Sample {
+    Sample {
+        good: vec![
+            json!({"path": "src/a.rs"}),
+            json!({"path": "src/a.rs", "caption": "What was asked for"}),
+        ],
+        bad: vec![
+            (json!({"path": "src/c.rs"}), vec!["src/c.rs"]),
+            (json!({"path": "src"}), vec!["folder"]),
+            (json!({"path": "out://c99"}), vec!["out://c99"]),
+            (json!({"path": " "}), vec!["path", "blank"]),
+            (json!({"path": "src/a.rs", "caption": "x".repeat(501)}), vec!["caption", "501"]),
+        ],
+        denied: Some(("Read(hidden.txt)", json!({"path": "hidden.txt"}))),
+        ..sample
+    }
+}
+
+fn config(sample: Sample) -> Sample {
+    let set = |name: &str, value: Value| json!({"set": name, "value": value});
+    Sample {
+        good: vec![json!({"get": "terminal.theme"})],
+        bad: vec![
+            (json!({}), vec!["no setting", "get"]),
+            (json!({"get": "hooks"}), vec!["hooks"]),
+            (set("terminal.theme", json!("pink")), vec!["pink"]),
+            (json!({"get": "a", "set": "b"}), vec!["both"]),
+            (json!({"get": "a", "value": 1}), vec!["value"]),
+        ],
+        denied: Some(("Config", json!({"get": "terminal.theme"}))),
+        ..sample
+    }
 }
 
 fn bash(sample: Sample) -> Sample {

@@ -78,6 +78,11 @@ fn the_order_is_that_of_use() {
         "task_list",
         "task_update",
         "tool_search",
+        "think",
+        "sleep",
+        "brief",
+        "send_file",
+        "config",
     ];
     assert_eq!(names, wanted);
 }

@@ -58,7 +58,8 @@ async def wait_for(condition, seconds=20):
         await anyio.sleep(0.01)
 
 
-NAMES = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit", "todo"]
+NAMES = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit", "todo",
+         "think", "sleep", "send_file", "config"]
 
 
 async def tools():
@@ -87,7 +88,7 @@ def listed(answer):
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["type"] == "object", tool
         assert tool.title and tool.description and tool.annotations, tool
-        reads = tool.name in ("read", "grep", "find", "ls", "todo")
+        reads = tool.name in ("read", "grep", "find", "ls", "todo", "think", "sleep")
         assert tool.annotations.read_only_hint == reads, tool
         assert tool.annotations.destructive_hint != reads, tool
     return answer.tools
@@ -114,6 +115,10 @@ async def every_tool(*arguments):
         "job": {"action": "list"},
         "notebook_edit": {"path": "n.ipynb", "cell": 1, "new_source": "beta"},
         "todo": {"items": [{"text": "read it", "status": "in_progress"}]},
+        "think": {"thought": "what next"},
+        "sleep": {"seconds": 0},
+        "send_file": {"path": "a.txt"},
+        "config": {"get": "terminal.theme"},
     }
     assert sorted(calls) == sorted(NAMES)
     answers = {}

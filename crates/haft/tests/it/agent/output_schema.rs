@@ -19,12 +19,13 @@ const SCHEMA: &str = include_str!("../../../../../docs/output.schema.json");
 /// What is left open on purpose: arguments, data and drawings are their tools'.
 const OPEN: [&str; 4] = ["input", "data", "preview", "structured_output"];
 /// Fields that a line may do without, where its type or place tells.
-const OPTIONAL: [&str; 8] = [
+const OPTIONAL: [&str; 9] = [
     "result/requests/cache/expected",
     "result/requests/cache/changed",
     "session/name",
     "session/fork",
     "piece/tool",
+    "result/files/caption",
     "*/agent",
     "*/changes/from",
     "*/parts/raw",
@@ -55,6 +56,9 @@ fn is_wrong(line: &Value, at: &str) -> bool {
     !(is_removed && OPTIONAL.iter().any(|optional| may_go(optional)))
 }
 
+/// Has tools that are not on by default.
+const ON_DEMAND: &[&str] = &["--tools", "brief,send_file"];
+
 /// Runs of a script: what it says, and with which flags.
 fn scripts() -> Vec<(Vec<Value>, &'static [&'static str])> {
     let calls = |calls: &[Value]| vec![json!({ "calls": calls }), end()];
@@ -64,6 +68,8 @@ fn scripts() -> Vec<(Vec<Value>, &'static [&'static str])> {
     let write = json!({"name": "write", "input": {"path": "new.txt", "content": "new\n"}});
     let begin = |command: &str| json!({"name": "bash", "input": {"command": command, "run_in_background": true}});
     let wait = json!({"name": "job", "input": {"action": "wait", "job_id": "j1"}});
+    let brief = json!({"name": "brief", "input": {"text": "Half of it is done."}});
+    let send = |path: &str, caption: Option<&str>| json!({"name": "send_file", "input": {"path": path, "caption": caption}});
     let bypass: &[&str] = &["--mode", "bypass"];
     let usage = json!({"input": 10, "cache_read": 2, "cache_write": 3, "output": 4});
     let failing = |kind: &str| json!({"error": {"kind": kind, "message": "no"}});
@@ -75,6 +81,7 @@ fn scripts() -> Vec<(Vec<Value>, &'static [&'static str])> {
         (calls(&[read("red.png")]), &[]),
         (calls(&[read("missing.txt")]), &[]),
         (calls(&[json!({"name": "todo", "input": {"items": [{"text": "Read it"}]}})]), &[]),
+        (calls(&[brief, send("a.txt", Some("It.")), send("b.txt", None)]), ON_DEMAND),
         (calls(&[read("a.txt"), read("b.txt"), read("red.png")]), &[]),
         (calls(&[json!({"name": "nothing", "input": {}})]), &[]),
         (calls(&[json!({"name": "read", "input": {"paths": 3}})]), &[]),

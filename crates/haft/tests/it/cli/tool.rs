@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{Input, World, finish};
 
 /// Those that ask a person stand last where nobody can answer.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 24] = [
     "read",
     "bash",
     "edit",
@@ -23,6 +23,11 @@ const NAMES: [&str; 19] = [
     "task_list",
     "task_update",
     "tool_search",
+    "think",
+    "sleep",
+    "brief",
+    "send_file",
+    "config",
     "ask_user",
     "enter_plan",
 ];
