@@ -29,15 +29,8 @@ pub struct Input {
     get: Option<String>,
     /// A setting to change.
     set: Option<String>,
-    /// Its value; null for the default.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<Value>")]
+    /// Its value.
     value: Option<Value>,
-}
-
-/// A value that is there, null included.
-fn given<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(from).map(Some)
 }
 
 /// What programs read.
@@ -171,10 +164,7 @@ async fn changed(
                 text.push_str("\nThe person said: ");
                 text.push_str(&words);
             }
-            return Ok(Outcome {
-                status: Status::Denied,
-                ..outcome(text, &data(false, &change.old))
-            });
+            return Ok(outcome(text, &data(false, &change.old)));
         }
         Answerer::Nobody => {
             let error = ToolError::new("nobody is here who could allow the change of a setting");
@@ -185,17 +175,17 @@ async fn changed(
         }
     }
     settings.save(&change)?;
-    let new = if change.new.is_null() { "the default".to_owned() } else { shown(&change.new) };
-    let text = format!("{} is {new} from the next start on ({}).", change.name, change.file);
+    let (new, file) = (shown(&change.new), &change.file);
+    let text = format!("{} is {new} from the next start on ({file}).", change.name);
     Ok(outcome(text, &data(true, &change.new)))
 }
 
 fn question(cx: &Cx, change: &SettingChange) -> Question {
     let SettingChange { name, old, new, file, note } = change;
-    let new = if new.is_null() { "the default".to_owned() } else { shown(new) };
     let mut text = format!(
-        "The model wants to change the setting {name}.\nNow: {}\nThen: {new}\nIn: {file}",
-        shown(old)
+        "The model wants to change the setting {name}.\nNow: {}\nThen: {}\nIn: {file}",
+        shown(old),
+        shown(new)
     );
     if let Some(note) = note {
         text.push('\n');

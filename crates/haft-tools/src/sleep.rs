@@ -133,6 +133,8 @@ impl Tool for Sleep {
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
         let (length, note) = input.length(&Zoned::now())?;
         let begin = Instant::now();
+        let text = format!("asleep for {} s", length.as_secs_f64());
+        cx.progress(Shape::Progress { text, done: None, total: None });
         let woke = cx.rest(slept(length, cx)).await;
         let passed = begin.elapsed();
         let slept_ms = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);

@@ -6,6 +6,7 @@ use haft_config::{
     Layer, Presence, Sources, Trust, add_rule, keep_from_git, load, own_settings, save, set_model,
     set_value,
 };
+use serde_json::json;
 
 #[cfg(unix)]
 fn mode(path: &std::path::Path) -> u32 {
@@ -60,8 +61,8 @@ fn a_rule_is_added_once_and_comments_stay() {
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# mine\nmodel = 'x' # this one\n"), "{text}");
     let value: toml_like::Value = toml_like::parse(&text);
-    assert_eq!(value["permissions"]["allow"], serde_json::json!(["Bash(ls)", r"Edit(/a\*b)"]));
-    assert_eq!(value["permissions"]["deny"], serde_json::json!(["Read(\"q\")"]));
+    assert_eq!(value["permissions"]["allow"], json!(["Bash(ls)", r"Edit(/a\*b)"]));
+    assert_eq!(value["permissions"]["deny"], json!(["Read(\"q\")"]));
     fs::write(&file, "permissions = 1").unwrap();
     assert!(add_rule(&file, "allow", "x").unwrap_err().to_string().contains("permissions"));
     assert_eq!(fs::read_to_string(&file).unwrap(), "permissions = 1");
@@ -84,7 +85,7 @@ fn a_model_is_set_and_the_rest_stays() {
         ["", "# mine\n[run]\nmax_steps = 3\n", "model = 'y'\n", "[model]\nretry_seconds = 9\n"]
     {
         let after = set(before).unwrap();
-        assert_eq!(model(&after), serde_json::json!("ollama/x"), "{after}");
+        assert_eq!(model(&after), json!("ollama/x"), "{after}");
         let kept = before.lines().filter(|line| !line.contains("'y'"));
         assert!(kept.clone().all(|line| after.contains(line)), "{after}");
     }

@@ -19,7 +19,7 @@ pub struct SettingChange {
     pub name: String,
     /// The value in effect.
     pub old: Value,
-    /// The value that is to be; null takes the setting out of the file.
+    /// The value that is to be.
     pub new: Value,
     /// The file that is written, for people.
     pub file: String,

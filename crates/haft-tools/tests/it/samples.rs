@@ -360,7 +360,7 @@ fn send_file(sample: Sample) -> Sample {
 fn config(sample: Sample) -> Sample {
     let set = |name: &str, value: Value| json!({"set": name, "value": value});
     Sample {
-        good: vec![json!({"get": "terminal.theme"})],
+        good: vec![json!({"get": "terminal.theme"}), set("terminal.theme", json!("dark"))],
         bad: vec![
             (json!({}), vec!["no setting", "get"]),
             (json!({"get": "hooks"}), vec!["hooks"]),
