@@ -25,8 +25,9 @@ mod text_calls;
 
 pub use self::{
     agent::{
-        Agent, AgentConfig, AgentSender, Agents, AnswerSchema, Failure, Handle, Instead, Limits,
-        OtherModels, Pinned, PromptSaid, Repin, SmallModel, TalkHooks, UnsentLines, WindowUse,
+        Agent, AgentConfig, AgentSender, Agents, AnswerSchema, BatchCall, CompactTrigger, Failure,
+        Handle, HookMoment, Instead, Limits, OtherModels, Pinned, PromptSaid, Repin, SmallModel,
+        TalkHooks, UnsentLines, WindowUse,
     },
     bus::{Bus, Clock},
     command::{

@@ -36,10 +36,32 @@ pub enum HookEvent {
     SessionEnd,
     /// Somebody is asked something.
     Notification,
+    /// A command or skill takes the place of what was typed.
+    UserPromptExpansion,
+    /// A command line of a skill is about to run.
+    PreSkillShellCommand,
+    /// All calls of an answer have ended.
+    PostToolBatch,
+    /// The server of the model gave no answer, and the turn ends by that.
+    StopFailure,
+    /// A call was denied, and neither a person nor a hook did that.
+    PermissionDenied,
+    /// A task was made.
+    TaskCreated,
+    /// A task is to be completed.
+    TaskCompleted,
+    /// The older part of a talk is to be summed up.
+    PreCompact,
+    /// It was.
+    PostCompact,
+    /// Another model is to answer.
+    PreModelSwitch,
+    /// Another model answers from now on.
+    PostModelSwitch,
 }
 
 /// All events that haft has a cause for.
-pub const EVENTS: [HookEvent; 9] = [
+pub const EVENTS: [HookEvent; 20] = [
     HookEvent::PreToolUse,
     HookEvent::PostToolUse,
     HookEvent::PostToolUseFailure,
@@ -49,31 +71,33 @@ pub const EVENTS: [HookEvent; 9] = [
     HookEvent::SessionStart,
     HookEvent::SessionEnd,
     HookEvent::Notification,
+    HookEvent::UserPromptExpansion,
+    HookEvent::PreSkillShellCommand,
+    HookEvent::PostToolBatch,
+    HookEvent::StopFailure,
+    HookEvent::PermissionDenied,
+    HookEvent::TaskCreated,
+    HookEvent::TaskCompleted,
+    HookEvent::PreCompact,
+    HookEvent::PostCompact,
+    HookEvent::PreModelSwitch,
+    HookEvent::PostModelSwitch,
 ];
 
 /// Other events of Claude Code: their hooks wait until haft has what causes them.
 const WAITING: &[&str] = &[
     "ConfigChange",
     "CwdChanged",
+    "DirectoryAdded",
     "Elicitation",
     "ElicitationResult",
     "FileChanged",
     "InstructionsLoaded",
     "MessageDisplay",
-    "PermissionDenied",
-    "PostCompact",
-    "PostModelSwitch",
-    "PostToolBatch",
-    "PreCompact",
-    "PreModelSwitch",
     "Setup",
-    "StopFailure",
     "SubagentStart",
     "SubagentStop",
-    "TaskCompleted",
-    "TaskCreated",
     "TeammateIdle",
-    "UserPromptExpansion",
     "WorktreeCreate",
     "WorktreeRemove",
 ];
@@ -91,12 +115,31 @@ impl HookEvent {
             Self::SessionStart => "SessionStart",
             Self::SessionEnd => "SessionEnd",
             Self::Notification => "Notification",
+            Self::UserPromptExpansion => "UserPromptExpansion",
+            Self::PreSkillShellCommand => "PreSkillShellCommand",
+            Self::PostToolBatch => "PostToolBatch",
+            Self::StopFailure => "StopFailure",
+            Self::PermissionDenied => "PermissionDenied",
+            Self::TaskCreated => "TaskCreated",
+            Self::TaskCompleted => "TaskCompleted",
+            Self::PreCompact => "PreCompact",
+            Self::PostCompact => "PostCompact",
+            Self::PreModelSwitch => "PreModelSwitch",
+            Self::PostModelSwitch => "PostModelSwitch",
         }
     }
 
     /// Whether a hook of it can hold something back that nobody else would.
     const fn guards(self) -> bool {
-        matches!(self, Self::PreToolUse | Self::PermissionRequest | Self::UserPromptSubmit)
+        matches!(
+            self,
+            Self::PreToolUse
+                | Self::PermissionRequest
+                | Self::UserPromptSubmit
+                | Self::UserPromptExpansion
+                | Self::PreSkillShellCommand
+                | Self::PreModelSwitch
+        )
     }
 
     /// Whether it is about a call of a tool.
@@ -107,6 +150,7 @@ impl HookEvent {
                 | Self::PostToolUse
                 | Self::PostToolUseFailure
                 | Self::PermissionRequest
+                | Self::PermissionDenied
         )
     }
 }

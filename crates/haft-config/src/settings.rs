@@ -430,6 +430,12 @@ pub struct ToolSearch {
     pub listing_tokens: u64,
 }
 
+impl Default for ToolSearch {
+    fn default() -> Self {
+        Self { listing_tokens: 2_000 }
+    }
+}
+
 /// What the model may set. A project cannot set it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -467,12 +473,6 @@ pub struct Shell {
     pub let_through: Vec<String>,
     /// What commands change.
     pub changes: Changes,
-}
-
-impl Default for ToolSearch {
-    fn default() -> Self {
-        Self { listing_tokens: 2_000 }
-    }
 }
 
 impl Default for Shell {

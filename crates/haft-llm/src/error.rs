@@ -79,6 +79,26 @@ impl LlmError {
         )
     }
 
+    /// The kind of the error, in the words of Claude Code's hooks.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Busy { message, .. } if message.contains("429") => "rate_limit",
+            Self::Busy { .. } => "overloaded",
+            Self::Config(_) => "authentication_failed",
+            Self::NoModel(_) => "model_not_found",
+            Self::Rejected(_) | Self::TooLong(_) => "invalid_request",
+            Self::Unreachable(_)
+            | Self::Protocol(_)
+            | Self::Endless(_)
+            | Self::Broken(_)
+            | Self::NoReason(_)
+            | Self::Empty(_)
+            | Self::NoAnswer(_)
+            | Self::Cut(_) => "server_error",
+            Self::Cancelled => "unknown",
+        }
+    }
+
     /// How long the server asked to wait, in milliseconds.
     pub const fn retry_after_ms(&self) -> Option<u64> {
         match self {

@@ -47,6 +47,9 @@ pub use crate::{
             call_number,
         },
         truncate::{Room, shorten_data},
+        work_hooks::{
+            Expansion, ExpansionKind, ExpansionSaid, InvokedBy, SkillCommand, TaskFacts, WorkHooks,
+        },
     },
     stages::{
         Hook, HookCall, Limits, PermissionAnswer, PostCall, PreCall, Settings, most_characters,

@@ -17,8 +17,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Agent, AgentConfig, history::keep_results, other_models::SmallModel, sent_bytes,
-    summary::Summary,
+    Agent, AgentConfig, CompactTrigger, HookMoment, TalkHooks, history::keep_results,
+    other_models::SmallModel, sent_bytes, summary::Summary,
 };
 use crate::{
     Input,
@@ -356,11 +356,57 @@ impl Agent {
         }
         let stop = CancellationToken::new();
         let work = self.sum_up(small, told, limits.window.unwrap_or(before), stop.clone());
+        let trigger = if tell.is_some() { CompactTrigger::Manual } else { CompactTrigger::Auto };
+        let work = self.once_allowed(work, trigger, focus);
         self.room.compacting = Some(Compacting { work, stop, plan, before, asks, tell });
         self.load.is_busy.store(true, std::sync::atomic::Ordering::Release);
         let text = "making room: the older part of the conversation is summed up".to_owned();
         self.emit_or_tell(Body::Notice { level: Level::Info, text });
         Ok(())
+    }
+
+    /// Sums up once hooks have let it, where there are some.
+    fn once_allowed(
+        &self,
+        work: BoxFuture<'static, Summary>,
+        trigger: CompactTrigger,
+        focus: Option<&str>,
+    ) -> BoxFuture<'static, Summary> {
+        let sees = |hooks: &Arc<dyn TalkHooks>| hooks.sees(HookMoment::BeforeCompaction);
+        let Some(hooks) = self.setup.hooks.clone().filter(sees) else { return work };
+        let said = hooks.before_compaction(trigger, focus.map(str::to_owned));
+        async move {
+            match said.await {
+                Some(why) => Summary { refused: Some(why), ..Summary::default() },
+                None => work.await,
+            }
+        }
+        .boxed()
+    }
+
+    /// Goes on without a summary, because a hook wants none.
+    async fn not_summed_up(&mut self, why: &str, compacting: Compacting) {
+        let Compacting { before, asks, tell, .. } = compacting;
+        let text = format!("a hook keeps the conversation as it is: {why}");
+        // It is asked again once the conversation has grown.
+        self.room.after = Some(before);
+        match tell {
+            // Who wanted it may be gone.
+            Some(tell) => drop(tell.send(Err(text.clone()))),
+            None => self.emit_or_tell(Body::Notice { level: Level::Info, text: text.clone() }),
+        }
+        let limits = self.limits();
+        let is_over = limits.window.is_some_and(|window| before + limits.for_answer() > window);
+        let input = match asks {
+            false => None,
+            true if is_over => Some(Input::AnswerCut { error: text, calls: Vec::new() }),
+            true => self.ask(),
+        };
+        let is_busy = !self.machine.is_idle();
+        self.load.is_busy.store(is_busy, std::sync::atomic::Ordering::Release);
+        if let Some(input) = input {
+            Box::pin(self.step(input)).await;
+        }
     }
 
     /// Asks the small model for a summary where there is one, and the agent's own where that gives
@@ -409,9 +455,11 @@ impl Agent {
 
     /// Takes a summary, or why there is none.
     pub(super) async fn summed_up(&mut self, sum: Summary) {
-        let Some(Compacting { plan, before, asks, tell, .. }) = self.room.compacting.take() else {
-            return;
-        };
+        let Some(compacting) = self.room.compacting.take() else { return };
+        if let Some(why) = &sum.refused {
+            return self.not_summed_up(why, compacting).await;
+        }
+        let Compacting { plan, before, asks, tell, .. } = compacting;
         let all = sum.others.iter().chain(sum.by.as_ref());
         all.for_each(|by| self.usage.add(by.usage));
         self.spent += sum.cost;
@@ -424,6 +472,13 @@ impl Agent {
             None | Some(LlmError::TooLong(_)) => self.shorten(&plan, before, &sum),
             Some(error) => Err(format!("the older part could not be summed up: {error}")),
         };
+        if done.is_ok()
+            && let Some(hooks) = &self.setup.hooks
+            && hooks.sees(HookMoment::AfterCompaction)
+        {
+            let trigger = if is_by_hand { CompactTrigger::Manual } else { CompactTrigger::Auto };
+            hooks.clone().after_compaction(trigger, sum.text.clone());
+        }
         if let Some(tell) = tell {
             // Who wanted it may be gone.
             drop(tell.send(done.clone()));

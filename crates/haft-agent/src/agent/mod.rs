@@ -44,7 +44,7 @@ pub use self::{
     other_models::{Failure, Instead, OtherModels, SmallModel},
     queue::UnsentLines,
     repin::Repin,
-    talk_hooks::{PromptSaid, TalkHooks},
+    talk_hooks::{BatchCall, CompactTrigger, HookMoment, PromptSaid, TalkHooks},
 };
 use self::{
     asking::{LimitQuestion, Reached, replied},
@@ -211,6 +211,8 @@ pub struct Agent {
     waiting: Option<Waiting>,
     /// How often hooks let this turn go on.
     continued: u32,
+    /// The first call of the last batch that hooks have seen.
+    last_batch: Option<CallId>,
     /// How often this turn's answer did not fit its schema.
     misfits: u32,
     /// True once a budget of this turn is used up.
@@ -276,6 +278,7 @@ impl Agent {
             shown_queue: Vec::new(),
             waiting: None,
             continued: 0,
+            last_batch: None,
             misfits: 0,
             limited: false,
             stopping_since: None,
@@ -720,13 +723,14 @@ impl Agent {
         let is_void = answer.calls.is_empty();
         let shortens = matches!(error, LlmError::TooLong(_)) && is_void && self.shortens();
         let falls_back = is_void && self.fall_back(&error);
+        let kind = error.kind();
         let (error, retried) = (error.to_string(), shortens || falls_back);
         let error = if retried { error } else { self.all_failed(error) };
         self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried, wait_ms: None });
         let input = if shortens {
             self.ask()
         } else {
-            (!falls_back).then_some(Input::AnswerCut { error, calls: answer.calls })
+            if falls_back { None } else { self.cut_off(kind, error, answer.calls) }
         };
         if let Some(input) = input {
             self.step(input).await;

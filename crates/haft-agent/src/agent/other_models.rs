@@ -64,6 +64,7 @@ pub struct Instead {
 pub(super) struct Falling {
     work: BoxFuture<'static, Result<Instead, String>>,
     error: String,
+    kind: &'static str,
 }
 
 /// Waits for a model that goes on; for ever where none is made ready.
@@ -81,15 +82,16 @@ impl Agent {
             return false;
         };
         let before = self.failed.iter().map(|(model, _)| model.clone()).collect();
+        let kind = error.kind();
         let (model, error) = (self.setup.name.clone(), error.to_string());
         let work = models.instead(&Failure { model, error: error.clone(), before });
-        self.falling = work.map(|work| Falling { work, error });
+        self.falling = work.map(|work| Falling { work, error, kind });
         self.falling.is_some()
     }
 
     /// Goes on with another model, or ends the turn where there is none.
     pub(super) async fn came_instead(&mut self, came: Result<Instead, String>) {
-        let Some(Falling { error, .. }) = self.falling.take() else { return };
+        let Some(Falling { error, kind, .. }) = self.falling.take() else { return };
         let input = match came {
             Ok(Instead { repin, text }) => {
                 self.failed.push((self.setup.name.clone(), error));
@@ -100,7 +102,7 @@ impl Agent {
             }
             Err(why) => {
                 let error = format!("{}\nNo other model can go on: {why}", self.all_failed(error));
-                Some(Input::AnswerCut { error, calls: Vec::new() })
+                self.cut_off(kind, error, Vec::new())
             }
         };
         if let Some(input) = input {

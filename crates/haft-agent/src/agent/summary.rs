@@ -34,6 +34,8 @@ pub(super) struct Summary {
     pub error: Option<LlmError>,
     /// Why it was not the small model.
     pub notice: Option<String>,
+    /// Why a hook wants none; nobody was asked then.
+    pub refused: Option<String>,
 }
 
 impl Summary {

@@ -14,3 +14,4 @@ pub(crate) mod setting_access;
 pub(crate) mod startup_command;
 pub(crate) mod state;
 pub(crate) mod truncate;
+pub(crate) mod work_hooks;

@@ -15,6 +15,10 @@ use serde_json::Value;
 use super::resolve;
 use crate::{Call, Cx, Next, Stage, session::redact};
 
+/// How the refusal of a hook begins.
+pub(super) const REFUSED: &str = "a hook refused this call";
+/// How the refusal of a person begins.
+pub(super) const PERSON_REFUSED: &str = "the person refused this call";
 /// How long links are looked up for hooks.
 const LOOK_UP: Duration = Duration::from_secs(5);
 
@@ -155,6 +159,17 @@ pub trait Hook: Send + Sync {
         std::future::ready(PermissionAnswer::Pass).boxed()
     }
 
+    /// Called with a call that was denied, where neither a person nor a hook did that. Gives more
+    /// words for the model.
+    fn denied<'a>(
+        &'a self,
+        call: &'a HookCall,
+        outcome: &'a Outcome,
+    ) -> BoxFuture<'a, Option<String>> {
+        let _ = (call, outcome);
+        std::future::ready(None).boxed()
+    }
+
     /// Reports whether it may want to see the results of tools.
     fn sees_results(&self) -> bool {
         true
@@ -214,8 +229,7 @@ impl Stage for HooksBefore {
                 }
                 notes.extend(said.notes);
                 if said.verdict == Some(Verdict::Deny) {
-                    let error =
-                        ToolError::denied(format!("a hook refused this call: {}", said.reason));
+                    let error = ToolError::denied(format!("{REFUSED}: {}", said.reason));
                     return noted(error.hint("Do not repeat it unchanged.").into(), notes);
                 }
                 // The next hook sees what this one made of it; a yes was for what there was.
@@ -227,15 +241,28 @@ impl Stage for HooksBefore {
                 }
                 advice = Advice::join(advice, said.verdict, &said.reason);
             }
+            let seen = HookCall::of(&call);
             let outcome = match (rewritten, call.ready().err()) {
                 (Some(input), _) => next.again(Call { advice, ..call.with_input(input) }).await,
                 (None, Some(error)) => error.into(),
                 (None, None) => next.run(Call { advice, ..call }).await,
             };
+            if is_denied_by_rules(&outcome) && !seen.cx.stop.is_cancelled() {
+                for hook in &self.0 {
+                    notes.extend(hook.denied(&seen, &outcome).await);
+                }
+            }
             noted(outcome, notes)
         }
         .boxed()
     }
+}
+
+/// Whether a call was denied, and neither a person nor a hook did that.
+fn is_denied_by_rules(outcome: &Outcome) -> bool {
+    let reason = outcome.denial.as_ref().map(|denial| denial.reason.as_str());
+    outcome.status == Status::Denied
+        && reason.is_some_and(|why| !why.starts_with(REFUSED) && !why.starts_with(PERSON_REFUSED))
 }
 
 /// The outcome with more words for the model.

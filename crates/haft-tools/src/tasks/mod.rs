@@ -6,7 +6,7 @@
 
 mod list;
 
-use haft_tool::{Cx, Tool, schema_of};
+use haft_tool::{Cx, TaskFacts, Tool, WorkHooks, schema_of};
 use haft_types::{
     Access, Env, Guideline, Kind, Loading, Outcome, Place, Plan, Shape, Target, ToolError, ToolSpec,
 };
@@ -157,15 +157,27 @@ impl Tool for TaskCreate {
     async fn run(&self, input: CreateInput, cx: &Cx) -> Result<Outcome, ToolError> {
         let subject = line(&input.subject, "subject")?;
         let description = input.description.unwrap_or_default().trim().to_owned();
-        cx.change_shared(|values| {
+        let (made, outcome) = cx.change_shared(|values| {
             let mut tasks = Tasks::of(values)?;
             let blocked_by = tasks.numbers(&input.blocked_by.unwrap_or_default())?;
             let id = tasks.next()?;
             let task = Task { id, subject, description, blocked_by, ..Task::default() };
             tasks.put(task.clone())?;
             let text = format!("Created {}", tasks.line(&task));
-            Ok((key(id), value(&task), about(text, &task, &tasks)))
-        })
+            let outcome = about(text, &task, &tasks);
+            Ok((key(id), value(&task), (task, outcome)))
+        })?;
+        let Some(hooks) = cx.service::<dyn WorkHooks>() else { return Ok(outcome) };
+        let Some(why) = hooks.task_created(&facts(&made)).await else { return Ok(outcome) };
+        // It goes as it came: others may have seen it, so its number stays taken.
+        cx.change_shared(|values| {
+            let mut tasks = Tasks::of(values)?;
+            let gone = Task { is_deleted: true, ..tasks.get(made.id).unwrap_or(&made).clone() };
+            tasks.put(gone.clone())?;
+            Ok((key(made.id), value(&gone), ()))
+        })?;
+        Err(ToolError::new(format!("a hook took the task back: {why}"))
+            .hint("Do not make it again unchanged."))
     }
 }
 
@@ -335,6 +347,33 @@ fn told(before: &Task, task: &Task, tasks: &Tasks) -> String {
     text
 }
 
+/// A task as hooks get it.
+fn facts(task: &Task) -> TaskFacts {
+    TaskFacts {
+        id: task.id.to_string(),
+        subject: task.subject.clone(),
+        description: task.description.clone(),
+    }
+}
+
+/// Asks hooks whether a task may be completed.
+async fn completes(input: &UpdateInput, cx: &Cx) -> Result<(), ToolError> {
+    if input.status != Some(NewStatus::Completed) {
+        return Ok(());
+    }
+    let Some(hooks) = cx.service::<dyn WorkHooks>() else { return Ok(()) };
+    let tasks = now(cx)?;
+    let id = tasks.number(&input.task)?;
+    let open = tasks.get(id).filter(|task| task.status != Status::Completed);
+    let Some(before) = open else { return Ok(()) };
+    let task = input.changed(before, &tasks)?;
+    match hooks.task_completed(&facts(&task)).await {
+        None => Ok(()),
+        Some(why) => Err(ToolError::new(format!("a hook keeps the task open: {why}"))
+            .hint("Nothing was changed. Do what it wants, then complete the task.")),
+    }
+}
+
 impl Tool for TaskUpdate {
     type Input = UpdateInput;
 
@@ -367,6 +406,7 @@ impl Tool for TaskUpdate {
     }
 
     async fn run(&self, input: UpdateInput, cx: &Cx) -> Result<Outcome, ToolError> {
+        completes(&input, cx).await?;
         cx.change_shared(|values| {
             let mut tasks = Tasks::of(values)?;
             let id = tasks.number(&input.task)?;

@@ -33,7 +33,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agent::{self, mode_set},
-    attachments, constraints, cost, explain, jobs,
+    attachments, constraints, cost, explain,
+    hooks::{Hooks, Switch, SwitchSaid},
+    jobs,
     model::named,
     overview, rewind,
     session::{Core, NO_TURN},
@@ -116,6 +118,7 @@ impl Handler {
             start: start.clone(),
             closing: closing.clone(),
             model: model.clone(),
+            asked_model: None,
         };
         let working = tokio::spawn(worker.work(received));
         let handler = Self {
@@ -365,6 +368,8 @@ struct Worker {
     closing: CancellationToken,
     /// The model of the next request.
     model: Arc<Mutex<String>>,
+    /// The model that was asked for, where hooks wanted that to be confirmed.
+    asked_model: Option<String>,
 }
 
 impl Worker {
@@ -494,6 +499,11 @@ impl Worker {
 
     /// Changes the model from the next request on; one that cannot be used changes nothing.
     async fn set_model(&mut self, name: String, effort: Option<Effort>) -> Answer {
+        let hooked = self.switch(&name).await;
+        if let Some((hooks, switch)) = &hooked {
+            let said = hooks.before_switch(switch).await;
+            self.let_through(said, &name)?;
+        }
         let mut builder = agent::main_agent(&self.core, &self.start);
         (builder.model, builder.effort) = (Some(name.clone()), effort);
         let repin = builder.repin(BreakCause::Model).await.map_err(|failure| {
@@ -509,7 +519,41 @@ impl Worker {
         }
         let told = format!("model {name}, from the next request on\n");
         *self.model.lock().unwrap_or_else(PoisonError::into_inner) = name;
+        if let Some((hooks, switch)) = &hooked {
+            hooks.tell_switch(switch, &self.main).await;
+        }
         Ok(text(told))
+    }
+
+    /// The hooks that want to know of a change to this model, with what they get; none where there
+    /// are none, or it is no change.
+    async fn switch(&self, name: &str) -> Option<(Arc<Hooks>, Switch)> {
+        let hooks = self.core.hooks.clone().filter(|hooks| hooks.sees_switches())?;
+        let settings = &self.core.base.loaded.settings;
+        // What is no model is refused in its own words.
+        let to = named(name, settings).ok()?;
+        let from = named(&self.model(), settings).ok()?;
+        let used = self.main.window_use().await.and_then(|used| used.counted);
+        let switch = Switch::new((&from, &to), "command", used.unwrap_or_default(), settings);
+        let requested = Some(name.to_owned());
+        (from != to).then_some((hooks, Switch { requested, ..switch }))
+    }
+
+    /// Refuses a change of the model that hooks do not let through; one that they ask about goes on
+    /// when it is wanted twice.
+    fn let_through(&mut self, said: SwitchSaid, name: &str) -> Result<(), CommandError> {
+        let is_again = self.asked_model.take().as_deref() == Some(name);
+        let why = match said {
+            SwitchSaid::Pass => return Ok(()),
+            SwitchSaid::Ask(_) if is_again => return Ok(()),
+            SwitchSaid::Ask(why) => {
+                self.asked_model = Some(name.to_owned());
+                format!("a hook asks first: {why}; give the command once more to confirm it")
+            }
+            SwitchSaid::Deny(why) => format!("a hook refused it: {why}"),
+        };
+        let why = format!("{why}; the model is still {}", self.model());
+        Err(CommandError::Refused { why })
     }
 
     async fn undo(&self, request: &UndoRequest, redo: bool) -> Answer {

@@ -20,7 +20,7 @@ use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
     Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SHARED, SaveRule, Services,
-    Session, SettingAccess, Settings as Stages, StateNote, call_number, standard,
+    Session, SettingAccess, Settings as Stages, StateNote, WorkHooks, call_number, standard,
 };
 use haft_tools::{PlanFile, Shells};
 use haft_types::{
@@ -34,7 +34,7 @@ use super::{
     allowances::ProjectAllowances,
     base::{Base, find, home, now, recover, secret_names, secrets_of},
     constraints, explain,
-    hooks::{Hooks, OfTools},
+    hooks::{Hooks, OfTools, OfWork},
     peers::InLogs,
     plan_file::SessionPlan,
     problem::Problem,
@@ -196,6 +196,10 @@ impl SessionBuilder<'_> {
         let own = past.restore(&session);
         let session = Arc::new(session);
         let hooks = Hooks::of(&base, &bus, session.clone(), log_path);
+        if let Some(hooks) = &hooks {
+            let of_work = OfWork(Arc::downgrade(hooks));
+            session.services.insert::<dyn WorkHooks>(Arc::new(of_work));
+        }
         let registry = base.registry(common, &env, &extensions.tools).await?;
         let dispatcher = Arc::new(Dispatcher {
             session,

@@ -44,7 +44,7 @@ impl Stage for Ask {
                 match hooks::consult(&self.0, &call, &question).await {
                     PermissionAnswer::Pass => {}
                     PermissionAnswer::Deny(why) => {
-                        return ToolError::denied(format!("a hook refused this call: {why}"))
+                        return ToolError::denied(format!("{}: {why}", hooks::REFUSED))
                             .hint("Do not repeat it unchanged.")
                             .into();
                     }
@@ -156,8 +156,8 @@ fn refused(ruling: &Ruling, reply: &Reply, by: &Answerer) -> Outcome {
                 .into()
         }
         Answerer::Person(_) => match &reply.text {
-            Some(words) => ToolError::denied(format!("the person refused this call: {words}")),
-            None => ToolError::denied("the person refused this call.")
+            Some(words) => ToolError::denied(format!("{}: {words}", hooks::PERSON_REFUSED)),
+            None => ToolError::denied(format!("{}.", hooks::PERSON_REFUSED))
                 .hint("Do not repeat it; go on in another way, or ask what they would like."),
         }
         .into(),

@@ -31,23 +31,46 @@ pub struct Answer {
     pub end: Option<String>,
     /// A message to the person.
     pub message: Option<String>,
+    /// Whether a denied call may be tried again.
+    pub retry: bool,
+}
+
+/// Whether an event is answered with a verdict.
+const fn takes_verdict(event: HookEvent) -> bool {
+    matches!(
+        event,
+        HookEvent::PreToolUse
+            | HookEvent::PermissionRequest
+            | HookEvent::PreSkillShellCommand
+            | HookEvent::PreModelSwitch
+    )
+}
+
+/// Whether nothing of an event can be held back.
+const fn only_tells(event: HookEvent) -> bool {
+    matches!(
+        event,
+        HookEvent::SessionStart
+            | HookEvent::SessionEnd
+            | HookEvent::Notification
+            | HookEvent::StopFailure
+            | HookEvent::PermissionDenied
+            | HookEvent::PostCompact
+            | HookEvent::PostModelSwitch
+    )
 }
 
 impl Answer {
     /// A refusal in the form that the event takes. It is empty for events that cannot be refused.
     pub fn refusal(event: HookEvent, reason: String) -> Self {
         match event {
-            HookEvent::PreToolUse | HookEvent::PermissionRequest => {
+            // A talk begins and ends whatever a hook that is broken would say.
+            HookEvent::Stop => Self::default(),
+            event if only_tells(event) => Self::default(),
+            event if takes_verdict(event) => {
                 Self { verdict: Some(Verdict::Deny), reason, ..Self::default() }
             }
-            HookEvent::UserPromptSubmit
-            | HookEvent::PostToolUse
-            | HookEvent::PostToolUseFailure => Self { block: Some(reason), ..Self::default() },
-            // A talk begins and ends whatever a hook that is broken would say.
-            HookEvent::Stop
-            | HookEvent::SessionStart
-            | HookEvent::SessionEnd
-            | HookEvent::Notification => Self::default(),
+            _ => Self { block: Some(reason), ..Self::default() },
         }
     }
 
@@ -89,6 +112,7 @@ struct Specific {
     permission_decision_reason: Option<String>,
     updated_input: Option<Value>,
     additional_context: Option<String>,
+    retry: Option<bool>,
     decision: Option<Instead>,
 }
 
@@ -190,9 +214,7 @@ fn exit_2(event: HookEvent, err: &str) -> Answer {
     let reason = if err.is_empty() { "it gave no reason".to_owned() } else { err.to_owned() };
     match event {
         HookEvent::Stop => Answer { block: Some(reason), ..Answer::default() },
-        HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => {
-            Answer { message: Some(short(&reason)), ..Answer::default() }
-        }
+        event if only_tells(event) => Answer { message: Some(short(&reason)), ..Answer::default() },
         _ => Answer::refusal(event, reason),
     }
 }
@@ -203,7 +225,7 @@ fn said_of(event: HookEvent, said: RawAnswer, secrets: &Secrets) -> Result<Answe
     let _: Option<bool> = said.suppress_output;
     let reason = said.reason.unwrap_or_default();
     let given = || if reason.is_empty() { "it gave no reason".to_owned() } else { reason.clone() };
-    let of_call = matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest);
+    let of_call = takes_verdict(event);
     match said.decision.as_deref() {
         Some("block") if of_call => {
             (answer.verdict, answer.reason) = (Some(Verdict::Deny), given());
@@ -234,18 +256,31 @@ fn take(event: HookEvent, specific: Specific, answer: &mut Answer) -> Result<(),
         return Err(format!("it answers {name:?}, and was asked about {}", event.name()));
     }
     answer.context.extend(specific.additional_context.filter(|text| !text.trim().is_empty()));
+    answer.retry = event == HookEvent::PermissionDenied && specific.retry == Some(true);
+    if event == HookEvent::PreSkillShellCommand && specific.updated_input.is_some() {
+        let why = "it rewrites the command, which is not done: the command does not run";
+        (answer.verdict, answer.reason) = (Some(Verdict::Deny), why.to_owned());
+    }
+    let decides = takes_verdict(event) && event != HookEvent::PermissionRequest;
     if event == HookEvent::PreToolUse {
-        answer.input = object(specific.updated_input)?;
-        if let Some(decision) = specific.permission_decision {
-            answer.verdict = Some(match decision.as_str() {
-                "allow" => Verdict::Allow,
-                "ask" => Verdict::Ask,
-                "deny" => Verdict::Deny,
-                other => {
-                    let text = "wanted: allow, ask or deny";
-                    return Err(format!("its permissionDecision is {other:?}, {text}"));
-                }
-            });
+        answer.input = object(specific.updated_input.clone())?;
+    }
+    if let Some(decision) = specific.permission_decision.as_ref().filter(|_| decides) {
+        let verdict = match decision.as_str() {
+            "allow" => Verdict::Allow,
+            "ask" => Verdict::Ask,
+            "deny" => Verdict::Deny,
+            "defer" if event == HookEvent::PreSkillShellCommand => Verdict::Deny,
+            other => {
+                let text = "wanted: allow, ask or deny";
+                return Err(format!("its permissionDecision is {other:?}, {text}"));
+            }
+        };
+        // Nobody is asked about a command of a skill: what does not go on freely does not run.
+        let strict = event == HookEvent::PreSkillShellCommand && verdict != Verdict::Allow;
+        let verdict = if strict { Verdict::Deny } else { verdict };
+        if answer.verdict != Some(Verdict::Deny) {
+            answer.verdict = Some(verdict);
             let reason = specific.permission_decision_reason.filter(|reason| !reason.is_empty());
             answer.reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
         }

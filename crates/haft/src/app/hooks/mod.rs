@@ -9,6 +9,7 @@ mod answer;
 mod ready;
 mod run;
 mod views;
+mod work;
 
 use std::{
     collections::HashSet,
@@ -21,22 +22,23 @@ use futures::{
     FutureExt as _,
     future::{BoxFuture, join_all},
 };
-use haft_agent::{Bus, PromptSaid, TalkHooks};
+use haft_agent::{BatchCall, Bus, CompactTrigger, HookMoment, PromptSaid, TalkHooks};
 use haft_config::{HookEvent, HookRun, Layer};
 use haft_host::Local;
 use haft_policy::Verdict;
 use haft_tool::{Hook, HookCall, PermissionAnswer, PostCall, PreCall, Session};
-use haft_types::{AgentPath, Body, HostPath, Level, Mode, Outcome, Question, Status};
+use haft_types::{AgentPath, Body, HostPath, Level, Mode, Outcome, Place, Question, Status};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use self::{
     answer::Answer,
-    views::{View, from_theirs, response, views},
+    views::{View, from_theirs, in_their_words, response, views},
 };
 pub use self::{
     ready::{Ready, ready},
     views::names,
+    work::{OfWork, Switch, SwitchSaid},
 };
 use super::{base::Base, session::NO_TURN};
 
@@ -50,6 +52,7 @@ pub struct Hooks {
     ready: Vec<Arc<Ready>>,
     host: Arc<Local>,
     cwd: HostPath,
+    place: Arc<Place>,
     project: PathBuf,
     transcript: PathBuf,
     session: Arc<Session>,
@@ -82,6 +85,7 @@ impl Hooks {
                 ready,
                 host: base.host.clone(),
                 cwd: base.place.cwd.clone(),
+                place: base.place.clone(),
                 project: base.project.clone(),
                 transcript: log,
                 session,
@@ -300,6 +304,18 @@ impl Hooks {
         if notes.is_empty() { PostCall::Pass } else { PostCall::Note(notes.join("\n")) }
     }
 
+    /// Tells of a call that was denied; gives words for the model where a hook says that it may be
+    /// tried again.
+    async fn after_denial(&self, seen: &HookCall, outcome: &Outcome) -> Option<String> {
+        let reason = outcome.denial.as_ref().map(|denial| denial.reason.clone());
+        let reason = reason.unwrap_or_else(|| outcome.joined_text());
+        let more = json!({"reason": cut(&reason)});
+        let asked = self.ask_views(HookEvent::PermissionDenied, seen, &more).await;
+        let mut answers = asked.into_iter().flat_map(|(_, answers)| answers);
+        let again = "[a hook says that this call may be tried again]";
+        answers.any(|answer| answer.retry).then(|| again.to_owned())
+    }
+
     /// What hooks say in place of the person.
     async fn in_place(&self, seen: &HookCall) -> PermissionAnswer {
         let asked = self.ask_views(HookEvent::PermissionRequest, seen, &Value::Null).await;
@@ -388,6 +404,17 @@ impl Hook for OfTools {
         .boxed()
     }
 
+    fn denied<'a>(
+        &'a self,
+        seen: &'a HookCall,
+        outcome: &'a Outcome,
+    ) -> BoxFuture<'a, Option<String>> {
+        if !self.0.has(HookEvent::PermissionDenied) {
+            return std::future::ready(None).boxed();
+        }
+        self.0.after_denial(seen, outcome).boxed()
+    }
+
     fn sees_results(&self) -> bool {
         self.0.has(HookEvent::PostToolUse) || self.0.has(HookEvent::PostToolUseFailure)
     }
@@ -425,6 +452,77 @@ impl TalkHooks for Hooks {
                 .then(|| format!("A hook says that you are not done: {}", cut(&reasons.join("\n"))))
         }
         .boxed()
+    }
+
+    fn sees(&self, moment: HookMoment) -> bool {
+        match moment {
+            HookMoment::Batch => self.has(HookEvent::PostToolBatch),
+            HookMoment::Failure => self.has(HookEvent::StopFailure),
+            HookMoment::BeforeCompaction => self.has(HookEvent::PreCompact),
+            HookMoment::AfterCompaction => self.has(HookEvent::PostCompact),
+        }
+    }
+
+    fn batch(self: Arc<Self>, calls: Vec<BatchCall>) -> BoxFuture<'static, PromptSaid> {
+        async move {
+            let one = |call: BatchCall| {
+                let tool = haft_policy::own_name(&call.name).to_owned();
+                let (name, input) = in_their_words(&tool, call.input, &self.place);
+                json!({
+                    "tool_name": name,
+                    "tool_input": input,
+                    "tool_use_id": call.id,
+                    "tool_response": response(&tool, &call.outcome),
+                })
+            };
+            let calls: Vec<Value> = calls.into_iter().map(one).collect();
+            let due = self.due(HookEvent::PostToolBatch, &[], None);
+            let fields = json!({"tool_calls": calls});
+            let answers = self.ask(HookEvent::PostToolBatch, due, &fields).await;
+            let refused = answers.iter().find_map(Answer::refused);
+            let words = answers.into_iter().flat_map(Answer::words);
+            PromptSaid { refused, context: words.map(|text| added(&text)).collect() }
+        }
+        .boxed()
+    }
+
+    fn failed(
+        self: Arc<Self>,
+        error: &'static str,
+        details: String,
+        said: String,
+    ) -> BoxFuture<'static, ()> {
+        async move {
+            let due = self.due(HookEvent::StopFailure, &[error.to_owned()], None);
+            let fields = json!({"error": error, "error_details": cut(&details),
+                "last_assistant_message": said});
+            self.ask(HookEvent::StopFailure, due, &fields).await;
+        }
+        .boxed()
+    }
+
+    fn before_compaction(
+        self: Arc<Self>,
+        trigger: CompactTrigger,
+        instructions: Option<String>,
+    ) -> BoxFuture<'static, Option<String>> {
+        async move {
+            let fields = json!({"trigger": trigger.name(), "custom_instructions": instructions});
+            let names = [trigger.name().to_owned()];
+            self.objection(HookEvent::PreCompact, &names, &fields).await
+        }
+        .boxed()
+    }
+
+    fn after_compaction(self: Arc<Self>, trigger: CompactTrigger, summary: String) {
+        let hooks = self.clone();
+        let told = async move {
+            let due = hooks.due(HookEvent::PostCompact, &[trigger.name().to_owned()], None);
+            let fields = json!({"trigger": trigger.name(), "compact_summary": summary});
+            hooks.ask(HookEvent::PostCompact, due, &fields).await;
+        };
+        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        beside.spawn(told);
     }
 
     fn ended(&self) -> Option<String> {

@@ -54,6 +54,16 @@ pub fn views(seen: &HookCall) -> Vec<View> {
     vec![view(tool, name, Value::Object(to_theirs(tool, input.clone(), place)))]
 }
 
+/// A call with its usual name and arguments, as a whole.
+pub fn in_their_words(tool: &str, input: Value, place: &Place) -> (String, Value) {
+    let input = match input {
+        Value::Object(input) => Value::Object(to_theirs(tool, input, place)),
+        other => other,
+    };
+    let View { name, input, .. } = view(tool, None, input);
+    (name, input)
+}
+
 fn view(tool: &str, name: Option<&str>, input: Value) -> View {
     let names = names(tool);
     let name = name.or_else(|| theirs(tool).next()).map(str::to_owned);

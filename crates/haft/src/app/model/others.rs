@@ -13,7 +13,7 @@ use haft_llm::{ModelRef, catalogue};
 use haft_types::BreakCause;
 
 use super::{Model, ModelFacts, endpoint, facts, model, named};
-use crate::app::agent::AgentBuilder;
+use crate::app::{agent::AgentBuilder, hooks::Switch};
 
 /// The word for the model that the catalogue names.
 pub const SUCCESSOR: &str = "successor";
@@ -99,6 +99,9 @@ impl OtherModels for Others {
                 let again = builder.again(&name, &tried);
                 match again.repin(BreakCause::Fallback).await {
                     Ok(repin) => {
+                        if shown.is_some() {
+                            tell_hooks(&builder, &failed, &name).await;
+                        }
                         if let Some(shown) = shown {
                             let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
                             shown.clone_from(&name);
@@ -112,6 +115,18 @@ impl OtherModels for Others {
             Err(others.join("; "))
         };
         Some(work.boxed())
+    }
+}
+
+/// Tells hooks of a model that goes on in the place of another.
+async fn tell_hooks(builder: &AgentBuilder, failed: &str, name: &str) {
+    let core = &builder.core;
+    let Some(hooks) = core.hooks.as_ref().filter(|hooks| hooks.sees_switches()) else { return };
+    let (settings, agent) = (&core.base.loaded.settings, core.agents.get(&builder.path));
+    if let (Ok(from), Ok(to), Some(agent)) = (named(failed, settings), named(name, settings), agent)
+    {
+        let used = agent.window_use().await.and_then(|used| used.counted).unwrap_or_default();
+        hooks.tell_switch(&Switch::new((&from, &to), "auto", used, settings), &agent).await;
     }
 }
 

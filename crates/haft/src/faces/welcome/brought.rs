@@ -173,6 +173,17 @@ fn hook(hook: &HookEntry) -> Option<String> {
         HookEvent::SessionStart => "when a talk begins",
         HookEvent::SessionEnd => "when a talk ends",
         HookEvent::Notification => "when you are asked something",
+        HookEvent::UserPromptExpansion => "when a command or skill is used",
+        HookEvent::PreSkillShellCommand => "before a command of a skill",
+        HookEvent::PostToolBatch => "after the calls of an answer",
+        HookEvent::StopFailure => "when the model cannot be reached",
+        HookEvent::PermissionDenied => "when a call was denied",
+        HookEvent::TaskCreated => "when a task is made",
+        HookEvent::TaskCompleted => "when a task is completed",
+        HookEvent::PreCompact => "before a talk is summed up",
+        HookEvent::PostCompact => "after a talk was summed up",
+        HookEvent::PreModelSwitch => "before another model answers",
+        HookEvent::PostModelSwitch => "when another model answers",
     };
     let of =
         if hook.matcher.is_empty() { String::new() } else { format!(" ({})", safe(&hook.matcher)) };

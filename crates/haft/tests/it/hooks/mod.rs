@@ -2,3 +2,4 @@
 
 pub(crate) mod calls;
 pub(crate) mod talk;
+pub(crate) mod work;
