@@ -1,7 +1,7 @@
 //! Renders details as Markdown (`CommonMark` with tables): for exports, MCP clients and editors.
 //!
 //! **Invariant:** text of the data never ends a fence, opens a link or makes a heading: it stands
-//! in code, or is escaped. Only a Markdown shape is passed on as Markdown.
+//! in code, or is escaped. Only a Markdown shape and a message are passed on as Markdown.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -77,7 +77,8 @@ impl Markdown {
             Shape::Terminal { command, output, exit, note } => {
                 terminal(out, command, output, *exit, note.as_deref(), room);
             }
-            Shape::Markdown { text } | Shape::Thought { text } => prose(out, text),
+            Shape::Markdown { text } => prose(out, text),
+            Shape::Thought { text } => fence(out, "", lines(text).map(Cow::Borrowed), room),
             Shape::Message { text } => {
                 let _ = writeln!(out, "**{MESSAGE}**\n");
                 prose(out, text);
@@ -85,7 +86,9 @@ impl Markdown {
             Shape::Sent { path, address, size, caption, .. } => {
                 let name = address.as_deref().map_or_else(|| self.shown(path), Cow::Borrowed);
                 head(out, &name, &format!(" ({})", bytes(*size)));
-                prose(out, caption.as_deref().unwrap_or_default());
+                for text in lines(caption.as_deref().unwrap_or_default()) {
+                    let _ = writeln!(out, "{}", escape(text));
+                }
             }
             Shape::Image { blob, size, path } => {
                 let text = image_text(blob, *size, path.as_ref().map(|path| self.shown(path)));
