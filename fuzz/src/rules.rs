@@ -131,6 +131,7 @@ fn place() -> Option<Place> {
         host: "local".into(),
         cwd: at("/w/app")?,
         roots: vec![at("/w/app")?, at("/added")?],
+        read_roots: Vec::new(),
         home: at("/home/me")?,
         temp: at("/tmp")?,
     })

@@ -48,6 +48,9 @@ pub const fn tokens(bytes: usize) -> u64 {
 
 /// Results that leave view at once at least, in tokens.
 const MASK_STEP: u64 = 20_000;
+/// The tool whose results are instructions: they stay in view until the older part is summed up, and
+/// then stand behind the summary.
+const INSTRUCTIONS: &str = "skill";
 /// Shorter results, in tokens, stay: an address takes as much.
 const MASK_WORTH: u64 = 100;
 /// Most tokens of the person's own messages that stay word for word.
@@ -70,7 +73,8 @@ pub fn masked(messages: &[Message], sizes: &[u64], limits: &ContextLimits) -> Ve
         let is_old = newer > window / 4;
         newer += size;
         let Message::Results { results } = message else { continue };
-        for result in results.iter().filter(|_| is_old) {
+        let may_go = |name: &str| is_old && !name.eq_ignore_ascii_case(INSTRUCTIONS);
+        for result in results.iter().filter(|result| may_go(&result.name)) {
             let size = tokens(result.outcome.joined_text().len());
             if size >= MASK_WORTH {
                 saved += size;

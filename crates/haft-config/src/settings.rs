@@ -54,6 +54,8 @@ pub struct Settings {
     pub tool_search: ToolSearch,
     /// What the model may set. A project cannot set it.
     pub config: Config,
+    /// Skills.
+    pub skills: Skills,
     /// The shell.
     pub shell: Shell,
     /// What holds the programs that tools start.
@@ -449,6 +451,22 @@ impl Default for Config {
     fn default() -> Self {
         let names = ["terminal.theme", "terminal.reduced_motion", "terminal.notify", "tools.todo"];
         Self { model_may: names.map(str::to_owned).into() }
+    }
+}
+
+/// Skills.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Skills {
+    /// Most bytes of the list of skills in the system prompt. Descriptions are shortened alike, and
+    /// what still does not fit is found by words.
+    #[schemars(range(min = 500, max = 100_000))]
+    pub listing_bytes: u64,
+}
+
+impl Default for Skills {
+    fn default() -> Self {
+        Self { listing_bytes: 8_000 }
     }
 }
 

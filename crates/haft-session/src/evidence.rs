@@ -388,6 +388,7 @@ mod tests {
             host: "local".into(),
             cwd: root.clone(),
             roots: vec![root.clone()],
+            read_roots: Vec::new(),
             home: root.clone(),
             temp: root,
         };

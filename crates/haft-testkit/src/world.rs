@@ -180,6 +180,7 @@ impl World {
             host: host.name().to_owned().into(),
             cwd: root.clone(),
             roots: vec![root.clone()],
+            read_roots: Vec::new(),
             home: host.home().clone(),
             temp: host.temp().clone(),
         };

@@ -81,6 +81,7 @@ fn dispatcher(root: HostPath) -> Dispatcher {
         host: "local".into(),
         cwd: root.clone(),
         roots: vec![root],
+        read_roots: Vec::new(),
         home: host.home().clone(),
         temp: host.temp().clone(),
     };

@@ -43,8 +43,8 @@ pub use crate::{
         services::{Closer, Phase, Services},
         setting_access::{SettingAccess, SettingChange, SettingValue},
         state::{
-            Conversation, Permissions, SHARED, SaveRule, Session, StateNote, TypeMap, Values,
-            call_number,
+            Conversation, Permissions, SHARED, SaveRule, Session, StateNote, TurnRules, TypeMap,
+            Values, call_number,
         },
         truncate::{Room, shorten_data},
         work_hooks::{

@@ -20,6 +20,7 @@ mod read;
 mod search;
 mod send_file;
 mod shell;
+mod skill;
 mod sleep;
 mod snip;
 mod structured_output;
@@ -51,6 +52,11 @@ pub use crate::{
     read::Read,
     send_file::SendFile,
     shell::{Bash, sessions::Shells},
+    skill::{
+        Skill, SkillSource, Skills,
+        catalogue::{Catalogue, SkillEntry, SkillOrigin, lines as skill_lines, terms},
+        front_matter::{FrontMatter, one_line, split as split_front_matter, wrong_name},
+    },
     sleep::Sleep,
     snip::Snip,
     structured_output::StructuredOutput,
@@ -86,6 +92,8 @@ pub struct Options {
     pub edit_strict: bool,
     /// Milliseconds that `ask_user` waits for an answer; none, for as long as it takes, by default.
     pub ask_ms: Option<u64>,
+    /// The skills and commands of the run; none by default.
+    pub skills: Skills,
     /// Where `read` has PDF documents read; on a thread of this process by default.
     #[cfg(feature = "pdf")]
     pub pdf: PdfReader,
@@ -102,6 +110,7 @@ impl Default for Options {
             powershell: None,
             edit_strict: false,
             ask_ms: None,
+            skills: Skills::default(),
             #[cfg(feature = "pdf")]
             pdf: PdfReader::default(),
         }
@@ -128,6 +137,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(EnterPlan::default()),
         Arc::new(ExitPlan::default()),
         Arc::new(NotebookEdit),
+        Arc::new(Skill { skills: options.skills.clone() }),
         Arc::new(Snip::default()),
         Arc::new(Todo::default()),
         Arc::new(TaskCreate::default()),

@@ -105,6 +105,7 @@ impl Tool for Todo {
             heading: "Your todo list, word for word".to_owned(),
             words: words(&items),
             items: shown(&items),
+            ..StateNote::default()
         };
         cx.record(KEY, json!({StateNote::FIELD: note, "items": items}))?;
         let text = if items.is_empty() { EMPTY.to_owned() } else { summary(&items) };

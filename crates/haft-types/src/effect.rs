@@ -216,6 +216,9 @@ pub struct Place {
     pub cwd: HostPath,
     /// The workspace: the start folder first, then the added ones.
     pub roots: Vec<HostPath>,
+    /// Folders outside the workspace whose files may be looked at as if they were in it, with all
+    /// links resolved: those of the person's skills.
+    pub read_roots: Vec<HostPath>,
     /// The home folder on that host, for `~`.
     pub home: HostPath,
     /// The temporary folder on that host.
@@ -253,6 +256,12 @@ impl Place {
     pub fn holds(&self, path: &HostPath) -> bool {
         self.roots.iter().any(|root| path.is_within(root))
     }
+
+    /// Reports whether a path may be looked at without a question: in the workspace, and in the
+    /// folders for that. What may be changed is what the workspace [`holds`](Self::holds).
+    pub fn shows(&self, path: &HostPath) -> bool {
+        self.holds(path) || self.read_roots.iter().any(|root| path.is_within(root))
+    }
 }
 
 #[cfg(test)]
@@ -268,6 +277,7 @@ mod tests {
             host: "local".into(),
             cwd: at("/w"),
             roots: vec![at("/w")],
+            read_roots: Vec::new(),
             home: at("/home/me"),
             temp: at("/tmp"),
         }

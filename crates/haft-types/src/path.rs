@@ -405,6 +405,7 @@ mod tests {
             host: "local".into(),
             cwd: posix("/w"),
             roots: vec![posix("/w")],
+            read_roots: Vec::new(),
             home: posix("/home/me"),
             temp: posix("/tmp"),
         };

@@ -35,8 +35,8 @@ use crate::{
         exit::{self, Ending, Failure},
     },
     faces::{
-        completions, demo, doctor, line, mcp, models, print, session, terminal, tool, trust, undo,
-        welcome, why,
+        completions, demo, doctor, line, mcp, models, print, session, skill, terminal, tool, trust,
+        undo, welcome, why,
     },
 };
 
@@ -130,6 +130,7 @@ impl Runner {
         match cli.command {
             Some(Command::Session(arguments)) => session::run(&arguments),
             Some(Command::Models(arguments)) => models::run(&arguments),
+            Some(Command::Skill(arguments)) => skill::run(&arguments),
             Some(Command::Trust(arguments)) => trust::run(&arguments),
             Some(Command::Completions(arguments)) => completions::run(&arguments),
             command => {
@@ -166,6 +167,7 @@ impl Runner {
                         Some(
                             Command::Session(_)
                             | Command::Models(_)
+                            | Command::Skill(_)
                             | Command::Trust(_)
                             | Command::Completions(_),
                         ) => Ok(()),

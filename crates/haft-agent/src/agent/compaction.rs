@@ -99,6 +99,10 @@ const LEAST_WINDOW: u64 = 1_000;
 const IMAGE: u64 = 1_600;
 /// Shares of the window at which the model is told, in percent.
 const SHARES: [u8; 3] = [85, 70, 50];
+/// Most of the window, in percent, that notes take which can be had again.
+const SPARE_SHARE: u8 = 15;
+/// Most bytes that they take in any window.
+const SPARE_BYTES: u64 = 100_000;
 /// Results that are named then.
 const LARGEST: usize = 5;
 
@@ -571,7 +575,10 @@ impl Agent {
     /// What tools keep in view: lists of things to do.
     fn notes(&self) -> String {
         let Dispatcher { conversation, session, .. } = &*self.setup.dispatcher;
-        StateNote::text(&[conversation.notes(), session.shared.notes()].concat())
+        let notes = [conversation.notes(), session.shared.notes()].concat();
+        let most = self.limits().share(SPARE_SHARE).saturating_mul(4).min(SPARE_BYTES);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        StateNote::text(&StateNote::within(notes, most))
     }
 
     /// Sums up on a person's wish; `tell` gets the receipt, or why it cannot be.

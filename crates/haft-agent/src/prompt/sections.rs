@@ -12,6 +12,8 @@ pub enum Moves {
     Fixed,
     /// With the project.
     Project,
+    /// With the skills of the project and of the person.
+    Skills,
     /// From run to run.
     Run,
 }
@@ -73,8 +75,8 @@ pub fn assemble(mut sections: Vec<Section>, budget: usize) -> Prompt {
         // A cache mark may stand before what moves, and before each further text of a run.
         let begins = match section.moves {
             Moves::Fixed => false,
-            Moves::Project => last == Moves::Fixed,
-            Moves::Run => last != Moves::Project,
+            Moves::Project | Moves::Skills => last == Moves::Fixed,
+            Moves::Run => !matches!(last, Moves::Project | Moves::Skills),
         };
         if begins {
             prompt.parts.push(String::new());

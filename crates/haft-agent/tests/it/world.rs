@@ -37,6 +37,7 @@ pub(crate) fn place() -> Place {
         host: "memory".into(),
         cwd: path("/w"),
         roots: vec![path("/w")],
+        read_roots: Vec::new(),
         home: path("/home/user"),
         temp: path("/tmp"),
     }

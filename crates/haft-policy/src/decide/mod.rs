@@ -607,13 +607,11 @@ pub(crate) fn by_place_or_mode(ask: &Ask<'_>, judged: &Judged<'_>) -> bool {
     match &judged.effect.target {
         Target::State { .. } => ask.tool.origin == Origin::Builtin,
         Target::Path { .. } | Target::Tree { .. } => {
-            let near = judged.real.is_some_and(|real| ask.place.holds(real));
-            let mild = match judged.effect.access {
-                Access::Observe => true,
-                Access::Modify => ask.mode == Mode::AcceptEdits,
+            judged.real.is_some_and(|real| match judged.effect.access {
+                Access::Observe => ask.place.shows(real),
+                Access::Modify => ask.mode == Mode::AcceptEdits && ask.place.holds(real),
                 Access::Destroy => false,
-            };
-            near && mild
+            })
         }
         _ => false,
     }

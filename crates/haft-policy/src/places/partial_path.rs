@@ -388,6 +388,7 @@ mod tests {
             host: "local".into(),
             cwd: at("/w"),
             roots: vec![at("/w")],
+            read_roots: Vec::new(),
             home: at("/h"),
             temp: at("/tmp"),
         }

@@ -600,6 +600,7 @@ mod tests {
             host: "local".into(),
             cwd: at("/w/app"),
             roots: vec![at("/w/app")],
+            read_roots: Vec::new(),
             home: at("/home/me"),
             temp: at("/tmp"),
         };

@@ -204,6 +204,12 @@ impl Rules {
         self
     }
 
+    /// Adds all of another collection.
+    pub fn append(&mut self, more: Self) {
+        self.rules.extend(more.rules);
+        self.problems.extend(more.problems);
+    }
+
     /// The rules that were understood, in the order in which they were added.
     pub fn rules(&self) -> &[Rule] {
         &self.rules

@@ -17,6 +17,7 @@ pub fn place() -> Place {
         host: "local".into(),
         cwd: at("/w/app"),
         roots: vec![at("/w/app"), at("/added")],
+        read_roots: Vec::new(),
         home: at("/home/me"),
         temp: at("/tmp"),
     }

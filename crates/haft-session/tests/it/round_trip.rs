@@ -104,7 +104,7 @@ fn largest(value: &Value) -> usize {
 fn place() -> Place {
     let path = HostPath::new(b"/w", Style::Posix).unwrap();
     let (cwd, home, temp) = (path.clone(), path.clone(), path.clone());
-    Place { host: "local".into(), cwd, roots: vec![path], home, temp }
+    Place { host: "local".into(), cwd, roots: vec![path], read_roots: Vec::new(), home, temp }
 }
 
 /// One of each body that may hold something large.

@@ -140,7 +140,8 @@ impl Cx {
 
     /// The permissions by which this call is judged.
     pub fn permissions(&self) -> Arc<Permissions> {
-        self.dispatcher.permissions()
+        let rules = &self.session().turn_rules;
+        rules.applied(self.dispatcher.permissions(), self.agent(), self.turn)
     }
 
     /// State of this agent's conversation.
@@ -160,6 +161,11 @@ impl Cx {
     /// Reports whether another tool makes this call, and so gets its result without truncation.
     pub const fn is_nested(&self) -> bool {
         self.nested
+    }
+
+    /// Reports whether a person typed this call.
+    pub const fn is_typed(&self) -> bool {
+        self.typed
     }
 
     /// Reports whether a person will be asked about this call. They decide by what `check` gives,

@@ -148,6 +148,7 @@ mod tests {
             host: "local".into(),
             cwd: at("/w"),
             roots: vec![at("/w")],
+            read_roots: Vec::new(),
             home: at("/home/me"),
             temp: at("/tmp"),
         };

@@ -14,9 +14,9 @@ use std::{
 };
 
 use haft_host::{Outs, Queues};
-use haft_policy::{Grants, Mode, Policy};
+use haft_policy::{Grants, Mode, Policy, Rules};
 use haft_text::secrets::Secrets;
-use haft_types::{CallId, HostPath, Receipt, TodoItem, ToolError};
+use haft_types::{AgentPath, CallId, HostPath, Receipt, TodoItem, ToolError, TurnId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -48,6 +48,43 @@ pub struct Permissions {
     pub grants: Grants,
 }
 
+/// Rules that count for one turn of an agent, such as those that a skill brings along.
+#[derive(Default)]
+pub struct TurnRules(Mutex<HashMap<AgentPath, (TurnId, Rules)>>);
+
+impl TurnRules {
+    /// Adds rules for the rest of an agent's turn. With turn 0, which no agent has, they count for
+    /// the turn of its next call.
+    pub fn add(&self, agent: &AgentPath, turn: TurnId, rules: Rules) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = all.entry(agent.clone()).or_insert_with(|| (turn, Rules::default()));
+        if held.0 != turn {
+            *held = (turn, Rules::default());
+        }
+        held.1.append(rules);
+    }
+
+    /// The permissions of an agent in one of its turns, where rules count for that.
+    pub(crate) fn applied(
+        &self,
+        judge: Arc<Permissions>,
+        agent: &AgentPath,
+        turn: TurnId,
+    ) -> Arc<Permissions> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((of, rules)) = all.get_mut(agent) else { return judge };
+        if of.0 == 0 {
+            *of = turn;
+        } else if turn.0 != 0 && *of != turn {
+            all.remove(agent);
+            return judge;
+        }
+        let mut judge = (*judge).clone();
+        judge.policy.extend(rules);
+        Arc::new(judge)
+    }
+}
+
 /// Saves a rule that a person allowed permanently.
 pub trait SaveRule: Send + Sync {
     /// Names the place where rules are saved, for the question that offers it.
@@ -75,6 +112,8 @@ pub struct Session {
     pub queues: Arc<Queues>,
     /// Who may do what; replaced, never changed in place.
     judge: RwLock<Arc<Permissions>>,
+    /// Rules that count for one turn of an agent.
+    pub turn_rules: TurnRules,
     /// The broker of questions.
     pub questions: Arc<Broker>,
     /// Maximum number of bytes of one call's output that are stored; none where the tool decides.
@@ -110,6 +149,7 @@ impl Session {
             output_max: None,
             services: Services::default(),
             judge: RwLock::new(Arc::new(judge)),
+            turn_rules: TurnRules::default(),
             secrets: Arc::default(),
             map: TypeMap::default(),
             shared: Values::default(),
@@ -253,6 +293,18 @@ pub struct StateNote {
     pub words: String,
     /// What of it is to be done, for people.
     pub items: Vec<TodoItem>,
+    /// What stands in place of the words where there is no room for them: how to get them again.
+    /// Empty where they stand in any case.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub again: String,
+    /// The newest of those without room for all keep their words first: higher is newer.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub order: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+const fn is_zero(order: &u64) -> bool {
+    *order == 0
 }
 
 impl StateNote {
@@ -262,6 +314,23 @@ impl StateNote {
     /// That of a value; none where it has none.
     pub fn of(value: &Value) -> Option<Self> {
         Self::deserialize(value.get(Self::FIELD)?).ok()
+    }
+
+    /// The same notes within `most` bytes: of those that can be had again, the newest keep their
+    /// words, and the others say how.
+    #[must_use]
+    pub fn within(mut notes: Vec<Self>, most: usize) -> Vec<Self> {
+        let mut spare: Vec<&mut Self> =
+            notes.iter_mut().filter(|note| !note.again.is_empty()).collect();
+        spare.sort_by_key(|note| std::cmp::Reverse(note.order));
+        let mut left = most;
+        for note in spare {
+            match left.checked_sub(note.words.len()) {
+                Some(rest) => left = rest,
+                None => note.words.clone_from(&note.again),
+            }
+        }
+        notes
     }
 
     /// Notes as the model gets them; empty where there are none.

@@ -244,6 +244,7 @@ pub(super) fn value(task: &Task) -> Value {
             heading: "Your tasks, word for word (task_get has what belongs to one)".to_owned(),
             words: format!("#{id} {} {subject}{more}", status.mark()),
             items: vec![item(task)],
+            ..StateNote::default()
         }
     };
     json!({StateNote::FIELD: note, "task": task})

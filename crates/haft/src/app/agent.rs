@@ -16,7 +16,7 @@ use haft_config::Layer;
 use haft_host::{Host as _, Local};
 use haft_llm::{Effort, ModelRef, named_call, pinned_tools};
 use haft_session::Fold;
-use haft_tool::{Dispatcher, Filter};
+use haft_tool::{Dispatcher, Filter, ToolSet};
 use haft_tools::{PLAN_ENDS, PlanFile, StructuredOutput, plan_begins};
 use haft_types::{
     AgentPath, Body, BreakCause, CallId, CallResult, Env, From, HostPath, Level, Message, Mode,
@@ -376,7 +376,8 @@ impl AgentBuilder {
         let late: Vec<ToolSpec> = tools.deferred().map(copied).collect();
         let secrets = &dispatcher.session.secrets;
         let most = self.core.base.loaded.settings.tool_search.listing_tokens;
-        let sections = late_tools(tools, most).into_iter().chain(self.sections.clone()).collect();
+        let more = skills_section(&self.core.base, tools).into_iter().chain(late_tools(tools, most));
+        let sections = more.chain(self.sections.clone()).collect();
         let prompt = system(tools, &context.files, around, sections);
         Pinned {
             system: prompt.parts.iter().map(|part| secrets.hide(part).into_owned()).collect(),
@@ -397,6 +398,13 @@ impl AgentBuilder {
         let wrong = |error| Failure::Usage(format!("--schema: {error}"));
         Ok(Some(Arc::new(schema.map_err(wrong)?)))
     }
+}
+
+/// What the prompt says of the skills; none where the model cannot use them.
+pub fn skills_section(base: &Base, tools: &ToolSet) -> Option<Section> {
+    tools.specs().iter().find(|spec| spec.name == "skill")?;
+    let most = base.loaded.settings.skills.listing_bytes;
+    base.skills.section(usize::try_from(most).unwrap_or(usize::MAX))
 }
 
 /// The main agent as the flags configure it.

@@ -183,12 +183,17 @@ pub fn is_attached(part: &Part) -> bool {
 }
 
 fn marked(path: &str, text: &str) -> Part {
+    attachment("path", path, text)
+}
+
+/// A part with something that goes along with a person's words: what it is, its name, its text.
+pub fn attachment(what: &str, name: &str, text: &str) -> Part {
     // No text holds its own hash.
     let id = Hash::of(text.as_bytes()).to_string();
     let id = id.get(id.len().saturating_sub(8)..).unwrap_or_default().to_owned();
-    let path = path.replace(['"', '<', '>'], "_");
+    let name = name.replace(['"', '<', '>'], "_");
     Part::text(format!(
-        "{MARK}path=\"{path}\" id={id}>\n{}\n</attached id={id}>",
+        "{MARK}{what}=\"{name}\" id={id}>\n{}\n</attached id={id}>",
         text.trim_end_matches('\n')
     ))
 }
@@ -209,7 +214,8 @@ mod tests {
         let at = HostPath::new(folder.path().to_str().unwrap().as_bytes(), Style::Posix).unwrap();
         let home = at.join("src").unwrap();
         let (roots, temp) = (vec![at.clone()], at.clone());
-        let place = Place { host: "local".into(), cwd: at, roots, home, temp };
+        let place =
+            Place { host: "local".into(), cwd: at, roots, read_roots: Vec::new(), home, temp };
         let names = |text: &str| {
             let all = named(text, &place).into_iter();
             all.map(|one| one.path + if one.folder { " (folder)" } else { "" }).collect::<Vec<_>>()

@@ -24,6 +24,7 @@ use super::{
     recovery::journal,
     reexec,
     rules::{command_line, confinement, report, restricting, rules, unread},
+    skills::{SkillPlaces, SkillStore},
 };
 use crate::cli::{Common, exit::Failure};
 
@@ -76,6 +77,8 @@ pub struct Base {
     pub hooks: Vec<Arc<Ready>>,
     /// The known values of secrets, which nothing shows.
     pub secrets: Arc<Secrets>,
+    /// The skills and commands of the person and the project.
+    pub skills: Arc<SkillStore>,
     /// Whether tools that are not on by default are there, too.
     pub every_tool: bool,
     /// True for faces whose calls are part of no conversation that haft has: tools that change one
@@ -149,7 +152,15 @@ impl Base {
         }
         check_models(&loaded, problems);
         let host = Arc::new(host(&loaded, &haft_home, &cwd));
-        let place = Arc::new(place(&host, &cwd, common, &loaded)?);
+        let skills = SkillStore::new(&SkillPlaces {
+            cwd: &cwd,
+            project: &project,
+            haft_home: &haft_home,
+            home: environment.home.as_deref(),
+            trusted,
+        });
+        let place = place(&host, &cwd, common, &loaded)?;
+        let place = Arc::new(Place { read_roots: skills.read_roots(), ..place });
         let anchors = Anchors {
             cwd: place.cwd.clone(),
             roots: place.roots.clone(),
@@ -175,6 +186,7 @@ impl Base {
             policy,
             hooks,
             secrets,
+            skills: Arc::new(skills),
             every_tool: false,
             no_conversation: false,
             called: None,
@@ -182,6 +194,15 @@ impl Base {
             answer_tool: None,
             problems: problems.clone(),
         })
+    }
+
+    /// The workspace, with the folders of all skills that were found until now.
+    pub fn place(&self) -> Arc<Place> {
+        let read_roots = self.skills.read_roots();
+        if read_roots == self.place.read_roots {
+            return self.place.clone();
+        }
+        Arc::new(Place { read_roots, ..(*self.place).clone() })
     }
 
     /// The store of sessions.
@@ -397,6 +418,7 @@ fn place(host: &Local, cwd: &Path, common: &Common, loaded: &Loaded) -> Result<P
         host: host.name().to_owned().into(),
         cwd: roots[0].clone(),
         roots,
+        read_roots: Vec::new(),
         home: host.home().clone(),
         temp: host.temp().clone(),
     })

@@ -19,7 +19,7 @@ use haft_agent::{
 use haft_render::Form;
 use haft_types::{
     AgentPath, Body, BreakCause, Constraint, Effort, From, Mode, Part, QuestionId, Queued, Reply,
-    When,
+    Status, When,
 };
 use serde_json::json;
 use tokio::{
@@ -39,6 +39,7 @@ use super::{
     model::named,
     overview, rewind,
     session::{Core, NO_TURN},
+    skills::typed_text,
     window,
 };
 use crate::{cli::Start, plain::sentence, undo};
@@ -166,8 +167,11 @@ impl Handler {
         let offers =
             if path.is_main() { constraints::offer(&self.core, &parts) } else { Vec::new() };
         let has_paths = attach && !attachments::all_named(&parts, &self.core).is_empty();
+        let skills = &self.core.base.skills;
+        let is_typed = typed_text(&parts).is_some_and(|text| text.trim_start().starts_with('/'));
+        let waits = has_paths || is_typed || skills.is_stale();
         // At once where nothing has to be read or waited for.
-        if !has_paths && self.open.load(Ordering::Acquire) == 0 {
+        if !waits && self.open.load(Ordering::Acquire) == 0 {
             return ready(said(&to, parts, when).map(|done| offering(done, offers)));
         }
         let said = self.later(Errand::Say { to, parts, when, attach });
@@ -443,7 +447,16 @@ impl Worker {
         (when, attach): (When, bool),
         stop: &CancellationToken,
     ) -> Answer {
+        if let Some(text) = self.news().await {
+            let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
+            // An agent that is gone has told so.
+            to.send(Input::Notice { words, wake: false });
+        }
         let named = if attach { attachments::all_named(&parts, &self.core) } else { Vec::new() };
+        let started = match self.typed(&parts, stop).await {
+            Ok(started) => started,
+            Err(why) => return Err(CommandError::Refused { why }),
+        };
         let attached = attachments::attached(&self.core.dispatcher, &named, stop).await;
         if stop.is_cancelled() {
             return Ok(Done::GivenBack { parts });
@@ -453,12 +466,48 @@ impl Worker {
             .filter_map(attachments::refused)
             .map(|why| format!("! {}", sentence(why)))
             .collect();
+        parts.extend(started);
         parts.extend(attached);
         said(to, parts, when)?;
         if refused.is_empty() {
             return Ok(Done::Nothing);
         }
         Ok(text(refused.join("\n") + "\n"))
+    }
+
+    /// What the model is to be told of skills that came since it was told.
+    async fn news(&self) -> Option<String> {
+        let core = self.core.clone();
+        if !core.base.skills.is_stale() {
+            return None;
+        }
+        let has_tool = core.specs().iter().any(|spec| spec.name == "skill");
+        tokio::task::spawn_blocking(move || core.base.skills.news(has_tool)).await.ok().flatten()
+    }
+
+    /// The instructions of the skill or command that a person's words begin with; none where they
+    /// begin with neither.
+    async fn typed(
+        &self,
+        parts: &[Part],
+        stop: &CancellationToken,
+    ) -> Result<Option<Part>, String> {
+        let Some((name, arguments)) =
+            typed_text(parts).and_then(|text| self.core.base.skills.typed(text))
+        else {
+            return Ok(None);
+        };
+        let mut dispatcher = (*self.core.dispatcher).clone();
+        let tools = self.core.base.typed_tools(&self.start.common, &self.core.env);
+        dispatcher.tools = Arc::new(tools);
+        let input = json!({"skill": name, "args": arguments});
+        let (_, outcome) = Arc::new(dispatcher).call_typed("skill", input, stop.clone()).await;
+        match outcome.status {
+            Status::Done => {
+                Ok(Some(attachments::attachment("command", &name, &outcome.joined_text())))
+            }
+            _ => Err(sentence(&outcome.joined_text())),
+        }
     }
 
     async fn run(&self, line: String, stop: CancellationToken) -> Answer {

@@ -26,6 +26,7 @@ pub(crate) mod rewind;
 pub(crate) mod rules;
 pub(crate) mod session;
 pub(crate) mod setting_access;
+pub(crate) mod skills;
 pub(crate) mod slash;
 pub(crate) mod todo_choice;
 pub(crate) mod tool_loading;

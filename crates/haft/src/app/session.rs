@@ -206,7 +206,7 @@ impl SessionBuilder<'_> {
             conversation: Arc::new(Conversation::resumed(own)),
             tools: Arc::new(registry.assemble(&env)),
             pipeline: Arc::new(standard(&stages(&base, hooks.as_ref()))),
-            place: base.place.clone(),
+            place: base.place(),
             host: base.host.clone(),
             agent: AgentPath::default(),
             mode: None,

@@ -11,7 +11,14 @@ use haft_agent::{
 };
 use haft_types::{AgentPath, Part, When};
 
-use crate::cli::{self, LineCommand};
+use super::skills::SkillStore;
+use crate::{
+    cli::{self, LineCommand},
+    plain::safe,
+};
+
+/// Most skills and commands that the help names.
+const SKILLS_SHOWN: usize = 30;
 
 /// What a typed line is.
 pub enum Typed {
@@ -51,11 +58,16 @@ pub fn commands(own: &[&str]) -> impl Iterator<Item = &'static CommandSpec> {
     COMMANDS.iter().filter(|spec| spec.run_by == RunBy::Session || own.contains(&spec.name))
 }
 
-/// Reads a line, for a front end that carries out the commands of these names itself.
+/// Reads a line, for a front end that carries out the commands of these names itself. A line that
+/// begins a skill or command file is a message, as `is_started` says of it.
 ///
 /// # Errors
 /// What is wrong with it, or what it takes where that was asked, for people.
-pub fn read(line: &str, own: &[&str]) -> Result<Typed, String> {
+pub fn read(
+    line: &str,
+    own: &[&str],
+    is_started: impl FnOnce(&str) -> bool,
+) -> Result<Typed, String> {
     let text = line.trim();
     // Several lines are a paste, and no command.
     if text.contains('\n') {
@@ -64,6 +76,7 @@ pub fn read(line: &str, own: &[&str]) -> Result<Typed, String> {
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let Some(spec) = spec_of(text) else {
         return match first.strip_prefix('/') {
+            Some(_) if is_started(text) => Ok(Typed::Message(text.to_owned())),
             Some(name) if !name.contains('/') => Err(format!("! {}\n", unknown(first, name, own))),
             _ if text.is_empty() => Ok(Typed::Empty),
             _ => Ok(Typed::Message(text.to_owned())),
@@ -227,6 +240,24 @@ pub fn help(own: &[&str], more: &[(&str, &str)]) -> String {
     text
 }
 
+/// The lines of help about skills and commands that a person can start; empty where there are none.
+pub fn skills_help(skills: &SkillStore) -> String {
+    let rows = skills.rows();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = "Skills and commands\n".to_owned();
+    for (name, arguments, about) in rows.iter().take(SKILLS_SHOWN) {
+        let head = safe(format!("/{name} {arguments}").trim_end());
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {head}  {}", safe(about));
+    }
+    if let Some(more @ 1..) = rows.len().checked_sub(SKILLS_SHOWN) {
+        let _ = writeln!(text, "  and {more} more: haft skill list");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,9 +273,9 @@ mod tests {
             let line = format!("/{}{rest}", spec.name);
             let is_listed = |own: &[&str]| help(own, &[]).contains(&format!("  /{}", spec.name));
             if spec.run_by == RunBy::FrontEnd {
-                let told = read(&line, &[]).err().unwrap_or_default();
+                let told = read(&line, &[], |_| false).err().unwrap_or_default();
                 assert!(told.contains("without --line") && !is_listed(&[]), "{line}: {told}");
-                let read = read(&line, &[spec.name]);
+                let read = read(&line, &[spec.name], |_| false);
                 assert!(
                     matches!(read, Ok(Typed::FrontEnd(name, _)) if name == spec.name),
                     "{line}"
@@ -252,7 +283,10 @@ mod tests {
                 assert!(is_listed(&[spec.name]), "{line}");
                 continue;
             }
-            assert!(matches!(read(&line, &[]), Ok(Typed::Command(_) | Typed::Help)), "{line}");
+            assert!(
+                matches!(read(&line, &[], |_| false), Ok(Typed::Command(_) | Typed::Help)),
+                "{line}"
+            );
             assert!(is_listed(&[]), "{line}");
         }
     }
@@ -287,13 +321,13 @@ mod tests {
             ("/permissions take 1", "/permissions [take], /permissions drop N"),
             ("/diff all", "! \"all\" is not understood: /diff [session]"),
         ] {
-            let Err(told) = read(line, &[]) else { panic!("{line} is read") };
+            let Err(told) = read(line, &[], |_| false) else { panic!("{line} is read") };
             let wanted = wanted.split(" or").next().unwrap_or_default();
             assert!(told.contains(wanted), "{line}: {told}");
         }
         for line in ["/usr/bin is a folder", "hello /mode", "/mode\nplan", "a"] {
-            assert!(matches!(read(line, &[]), Ok(Typed::Message(_))), "{line}");
+            assert!(matches!(read(line, &[], |_| false), Ok(Typed::Message(_))), "{line}");
         }
-        assert!(matches!(read("  ", &[]), Ok(Typed::Empty)));
+        assert!(matches!(read("  ", &[], |_| false), Ok(Typed::Empty)));
     }
 }

@@ -23,6 +23,8 @@ pub struct LoadFacts<'a> {
     pub mode: Mode,
     /// The workspace root.
     pub root: &'a Path,
+    /// Whether there are skills but those that haft brings along.
+    pub has_skills: bool,
 }
 
 impl LoadFacts<'_> {
@@ -33,6 +35,7 @@ impl LoadFacts<'_> {
             || self.every
             || self.on.iter().any(named)
             || spec.known_in == Some(self.mode)
+            || (spec.name == "skill" && self.has_skills)
             || (spec.name == "notebook_edit" && holds_notebook(self.root))
     }
 }
@@ -74,7 +77,8 @@ mod tests {
         let other = spec("other", Loading::Deferred);
         let has = |every, on: &[&str], spec: &ToolSpec| {
             let on: Vec<String> = on.iter().map(ToString::to_string).collect();
-            LoadFacts { every, on: &on, mode: Mode::Ask, root: folder.path() }.has(spec)
+            let root = folder.path();
+            LoadFacts { every, on: &on, mode: Mode::Ask, root, has_skills: false }.has(spec)
         };
         assert!(has(false, &[], &spec("read", Loading::Normal)));
         assert!(!has(false, &["read"], &notebooks) && !has(false, &[], &other));

@@ -59,12 +59,17 @@ impl Base {
             names.iter().any(|name| own_name(name) == spec.name)
         };
         let mode = self.mode;
+        // Looked for only where it matters.
+        let has_skills = (!every || no_conversation) && self.skills.has_any();
         let registry = registry.filter(move |spec, env| {
             // Whoever asks for such an answer has asked for its tool.
             if takes_answer && spec.name == StructuredOutput::NAME {
                 return Some(spec);
             }
             if no_conversation && OF_CONVERSATIONS.contains(&&*spec.name) {
+                return None;
+            }
+            if no_conversation && spec.name == "skill" && !has_skills {
                 return None;
             }
             // Where nobody can be asked and its mode is off, that stays off.
@@ -75,7 +80,7 @@ impl Base {
             if !choice.may_have(&spec.name) {
                 return None;
             }
-            let is_seen = LoadFacts { every, on: &on, mode, root: &root }.has(&spec);
+            let is_seen = LoadFacts { every, on: &on, mode, root: &root, has_skills }.has(&spec);
             let is_found = only.is_none() && choice.may_be_found(&spec.name);
             let wanted =
                 (is_seen || is_found) && only.as_deref().is_none_or(|only| named(only, &spec));
@@ -188,9 +193,17 @@ impl Base {
             powershell: self.wants(common, POWERSHELL).then(|| self.host.finds("pwsh")),
             edit_strict: settings.edit.strict,
             ask_ms: settings.ask_user.timeout_ms,
+            skills: haft_tools::Skills(Some(self.skills.clone())),
             #[cfg(feature = "pdf")]
             pdf: super::pdf::reader(&self.host),
         })
+    }
+
+    /// The tools by which a skill or command works that a person starts, whatever the model has.
+    pub fn typed_tools(&self, common: &Common, env: &Env) -> ToolSet {
+        let policy = self.policy.clone();
+        let registry = Registry::default().source(self.builtin(common));
+        registry.filter(move |spec, _| (!policy.hides(&spec)).then_some(spec)).assemble(env)
     }
 
     /// Why a built-in tool is not among those of a run. None if it is, or if there is no such tool.

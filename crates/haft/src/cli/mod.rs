@@ -274,6 +274,8 @@ pub enum Command {
     Redo(Redo),
     /// List sessions, print what was done in them and what it cost
     Session(Session),
+    /// List skills and commands, show one, or try whether phrases find them
+    Skill(Skill),
     /// List what is known of models: windows, limits, prices
     Models(Models),
     /// Let the settings, hooks and tools that a project brings along count from now on, or no more
@@ -489,6 +491,49 @@ impl LineCommand {
             format!("{}{text}\n", if wrong { "! " } else { "" })
         })
     }
+}
+
+/// `haft skill`
+#[derive(Debug, Args)]
+pub struct Skill {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: SkillAction,
+    /// Let what this folder brings along count for this run
+    #[arg(long, global = true)]
+    pub trust: bool,
+}
+
+/// What can be done with skills.
+#[derive(Debug, Subcommand)]
+pub enum SkillAction {
+    /// List skills and commands, with what is wrong with some; with WORDS those that fit them
+    #[command(alias = "ls")]
+    List {
+        /// Words of what it does
+        #[arg(value_name = "WORDS")]
+        words: Vec<String>,
+        /// Print a line of JSON for each
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what is known of one
+    Show {
+        /// Its name
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Try the phrases of phrases.txt in the folders of skills, without a model
+    Test {
+        /// Only these skills
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// `haft models`

@@ -8,6 +8,7 @@ pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod print;
 pub(crate) mod session;
+pub(crate) mod skill;
 pub(crate) mod terminal;
 pub(crate) mod tool;
 pub(crate) mod trust;

@@ -19,6 +19,11 @@ const BROUGHT: &[&str] = &[
     ".haft/settings.toml",
     ".haft/settings.local.toml",
     ".haft/tools",
+    ".haft/skills",
+    ".haft/commands",
+    ".agents/skills",
+    ".claude/skills",
+    ".claude/commands",
     ".claude/settings.json",
     ".claude/settings.local.json",
 ];

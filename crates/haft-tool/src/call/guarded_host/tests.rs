@@ -19,6 +19,7 @@ async fn what_is_hidden_is_worked_out_once_for_each_declared_path() {
         host: "here".into(),
         cwd: at("/w"),
         roots: vec![at("/w")],
+        read_roots: Vec::new(),
         home: at("/h"),
         temp: at("/t"),
     };

@@ -353,8 +353,9 @@ pub async fn debug(arguments: &Debug, extensions: &Extensions) -> Ending {
     }
     let context = agent::context(&base).await?;
     let most = base.loaded.settings.tool_search.listing_tokens;
-    let more = late_tools(&tools, most).into_iter().collect();
-    let prompt = system(&tools, &context.files, &agent::surroundings(&base), more);
+    let more = agent::skills_section(&base, &tools).into_iter().chain(late_tools(&tools, most));
+    let around = agent::surroundings(&base);
+    let prompt = system(&tools, &context.files, &around, more.collect());
     let parts = prompt.parts;
     let bytes: usize = parts.iter().map(String::len).sum();
     print_data(&format!("{}\n\n{bytes} bytes\n", parts.join("\n\n")))

@@ -150,8 +150,12 @@ impl LineMode {
         if let Some(command) = typed.filter(|_| !text.contains('\n')) {
             return self.run_typed(command.trim());
         }
-        match slash::read(text, &[]) {
-            Ok(Typed::Help) => self.show(&(HEAD.to_owned() + &slash::help(&[], MORE) + REST))?,
+        let skills = self.core.base.skills.clone();
+        match slash::read(text, &[], |text| skills.typed(text).is_some()) {
+            Ok(Typed::Help) => {
+                let skills = slash::skills_help(&skills);
+                self.show(&(HEAD.to_owned() + &slash::help(&[], MORE) + &skills + REST))?;
+            }
             // It names no commands of its own.
             Ok(Typed::Empty | Typed::FrontEnd(..)) => {}
             Ok(Typed::Message(text)) => self.say(&text, When::Steer),

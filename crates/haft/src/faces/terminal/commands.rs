@@ -17,7 +17,7 @@ use super::{
     files, modes, notify, page, panels, style,
 };
 use crate::{
-    app::{attachments::is_attached, constraints, git, slash},
+    app::{attachments::is_attached, constraints, git, skills::SkillStore, slash},
     faces::{
         doctor,
         session::session_line,
@@ -56,13 +56,18 @@ pub(super) enum Answered {
 }
 
 /// Rows for completion.
-pub(super) fn rows() -> Vec<CommandRow> {
+pub(super) fn rows(skills: &SkillStore) -> Vec<CommandRow> {
     let row = |spec: &haft_agent::CommandSpec| CommandRow {
         name: spec.name.to_owned(),
         arguments: spec.arguments.to_owned(),
         summary: spec.summary.to_owned(),
     };
-    slash::commands(OWN).map(row).collect()
+    let started = |(name, arguments, summary): (String, String, String)| CommandRow {
+        name: view::safe(&name),
+        arguments: view::safe(&arguments),
+        summary: view::safe(&summary),
+    };
+    slash::commands(OWN).map(row).chain(skills.rows().into_iter().map(started)).collect()
 }
 
 impl Interface {
@@ -81,9 +86,10 @@ impl Interface {
             self.send(Command::Run { line: command.trim().to_owned() });
             return;
         }
-        match slash::read(text, OWN) {
+        let skills = self.core.base.skills.clone();
+        match slash::read(text, OWN, |text| skills.typed(text).is_some()) {
             Ok(slash::Typed::Empty) => {}
-            Ok(slash::Typed::Help) => self.finished.push_str(&help()),
+            Ok(slash::Typed::Help) => self.finished.push_str(&help(&slash::skills_help(&skills))),
             Ok(slash::Typed::FrontEnd(name, rest)) => self.own(name, &rest),
             Ok(slash::Typed::Message(text)) => {
                 let when = if later { When::FollowUp } else { When::Steer };
@@ -456,12 +462,13 @@ fn keys() -> String {
 }
 
 /// The commands and the keys, for people.
-fn help() -> String {
+fn help(skills: &str) -> String {
     let more = [
         ("!COMMAND", "run a command yourself; the model is told what it gave"),
         ("@PATH", "in a message: what the file, image or folder holds goes along"),
     ];
-    format!("\nCommands\n{}\nKeys\n{}\n", slash::help(OWN, &more), keys())
+    let skills = if skills.is_empty() { String::new() } else { format!("\n{skills}") };
+    format!("\nCommands\n{}{skills}\nKeys\n{}\n", slash::help(OWN, &more), keys())
 }
 
 #[cfg(test)]
@@ -472,7 +479,7 @@ mod tests {
 
     #[test]
     fn help_has_each_command_and_key() {
-        let help = help();
+        let help = help("");
         for spec in haft_agent::COMMANDS {
             assert_eq!(spec.run_by == RunBy::FrontEnd, OWN.contains(&spec.name), "{}", spec.name);
             assert!(help.contains(&format!("  /{}", spec.name)), "{}", spec.name);

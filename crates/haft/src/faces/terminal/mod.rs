@@ -243,7 +243,7 @@ impl Interface {
             unsent: Vec::new(),
             reads_later: false,
             leaving: CancellationToken::new(),
-            app: App::new(history.texts(), commands::rows(), color),
+            app: App::new(history.texts(), commands::rows(&core.base.skills), color),
             screen: Screen::new(size, Reflow::default()),
             view,
             modes: Modes::default(),

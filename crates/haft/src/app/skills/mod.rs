@@ -1,0 +1,251 @@
+//! The skills and commands of a run: where they are looked for, what the model is told of them, and
+//! how a person starts one.
+//!
+//! **Invariant:** they are looked for once, when somebody needs them, and again where a folder has
+//! changed. The model is told of each skill once: in its prompt, or by a message where it comes
+//! later.
+
+mod discovery;
+mod test_phrases;
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use haft_agent::{COMMANDS, Moves, Section};
+use haft_host::Local;
+use haft_tools::{
+    Catalogue, FrontMatter, SkillEntry, SkillOrigin, SkillSource, skill_lines, split_front_matter,
+};
+use haft_types::{HostPath, Part};
+
+use self::discovery::{Found, Root, scan, stamp};
+pub use self::test_phrases::tried;
+
+/// The skill that haft brings along.
+const SHIPPED: &str = include_str!("../../../../../skills/haft-tools/SKILL.md");
+/// Its name.
+const SHIPPED_NAME: &str = "haft-tools";
+/// Folders of skills in a project and in the home folder, those that count first.
+const SKILLS: [&str; 3] = [".haft/skills", ".agents/skills", ".claude/skills"];
+/// Folders of commands.
+const COMMAND_FOLDERS: [&str; 2] = [".haft/commands", ".claude/commands"];
+/// Most folders that are looked at for whether they changed.
+const WATCHED: usize = 100;
+/// What stands above the listing.
+const ABOVE: &str = "When what you are to do fits one of these, get its instructions with skill \
+                     before you begin:";
+
+/// The skills and commands of a run.
+#[derive(Debug)]
+pub struct SkillStore {
+    roots: Vec<Root>,
+    project: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    catalogue: Option<Arc<Catalogue>>,
+    stamps: Vec<(PathBuf, Option<std::time::SystemTime>)>,
+    folders: Vec<PathBuf>,
+    /// Skills that the model knows of.
+    told: HashSet<String>,
+}
+
+/// Where the folders of a run are.
+pub struct SkillPlaces<'a> {
+    /// The working folder.
+    pub cwd: &'a Path,
+    /// The project's root.
+    pub project: &'a Path,
+    /// haft's own folder.
+    pub haft_home: &'a Path,
+    /// The person's home folder.
+    pub home: Option<&'a Path>,
+    /// Whether the project is trusted.
+    pub trusted: bool,
+}
+
+impl SkillStore {
+    /// Those of a project and of the person. Nothing is looked for yet.
+    pub fn new(places: &SkillPlaces<'_>) -> Self {
+        let SkillPlaces { cwd, project, haft_home, home, trusted } = *places;
+        let mut own: Vec<Root> = Vec::new();
+        let mut roots: Vec<Root> = Vec::new();
+        for (is_command, names) in [(false, &SKILLS[..]), (true, &COMMAND_FOLDERS[..])] {
+            for name in names {
+                let path = match (name.strip_prefix(".haft/"), home) {
+                    (Some(below), _) => haft_home.join(below),
+                    (None, Some(home)) => home.join(name),
+                    (None, None) => continue,
+                };
+                let (origin, has_rights) = (SkillOrigin::Person, true);
+                own.push(Root { path, origin, is_command, has_rights });
+            }
+            for folder in cwd.ancestors().take_while(|folder| folder.starts_with(project)) {
+                for name in names {
+                    let (path, origin) = (folder.join(name), SkillOrigin::Project);
+                    roots.push(Root { path, origin, is_command, has_rights: trusted });
+                }
+            }
+        }
+        // In the home folder itself they are the person's.
+        roots.retain(|root| own.iter().all(|other| other.path != root.path));
+        roots.extend(own);
+        Self { roots, project: project.to_owned(), state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look(&self, state: &mut State) -> Arc<Catalogue> {
+        let Found { entries, problems, stamps, folders, .. } = scan(&self.roots, &self.project);
+        let all = entries.into_iter().chain(shipped());
+        let catalogue = Arc::new(Catalogue::new(all, problems));
+        (state.stamps, state.folders) = (stamps, folders);
+        state.catalogue = Some(catalogue.clone());
+        catalogue
+    }
+
+    /// Whether there is anything but what haft brings along.
+    pub fn has_any(&self) -> bool {
+        self.catalogue().entries().iter().any(|entry| entry.origin != SkillOrigin::Shipped)
+    }
+
+    /// What the system prompt says of the skills, within so many bytes; the model is told of them
+    /// by that.
+    pub fn section(&self, most: usize) -> Option<Section> {
+        let catalogue = self.catalogue();
+        let room = most.saturating_sub(ABOVE.len() + 2);
+        let listing = catalogue.listing(room)?;
+        let names = catalogue.listed().map(|entry| entry.name.clone());
+        self.state().told.extend(names);
+        Some(Section {
+            title: "Skills".to_owned(),
+            text: format!("{ABOVE}\n\n{}", listing.trim_end()),
+            from: "skills".to_owned(),
+            moves: Moves::Skills,
+            least: usize::MAX,
+        })
+    }
+
+    /// Whether a folder has changed since it was looked into. False where nobody has looked.
+    pub fn is_stale(&self) -> bool {
+        let state = self.state();
+        let all = state.stamps.iter().take(WATCHED);
+        state.catalogue.is_some() && all.into_iter().any(|(path, then)| stamp(path) != *then)
+    }
+
+    /// What the model is to be told of skills that came since; none where there are none.
+    pub fn news(&self, has_tool: bool) -> Option<String> {
+        let mut state = self.state();
+        let catalogue = self.look(&mut state);
+        let new: Vec<Arc<SkillEntry>> =
+            catalogue.listed().filter(|entry| !state.told.contains(&entry.name)).cloned().collect();
+        state.told.extend(new.iter().map(|entry| entry.name.clone()));
+        let lines = |new: &[Arc<SkillEntry>]| match has_tool {
+            true => skill_lines(new),
+            false => {
+                let line = |entry: &Arc<SkillEntry>| {
+                    format!("{} Its instructions: {}", skill_lines([entry]), entry.file.text())
+                };
+                new.iter().map(line).collect()
+            }
+        };
+        let shown = &new[..new.len().min(20)];
+        let more = match new.len() - shown.len() {
+            0 => String::new(),
+            more => format!("\n{more} more are found by words of what they do."),
+        };
+        (!new.is_empty()).then(|| format!("Skills are there now:{}{more}", lines(shown)))
+    }
+
+    /// What may be read without a question: the person's skills and commands. Where nobody has looked
+    /// yet, only their roots are known.
+    pub fn read_roots(&self) -> Vec<HostPath> {
+        let state = self.state();
+        let is_own = |root: &&Root| root.origin == SkillOrigin::Person;
+        let roots =
+            self.roots.iter().filter(is_own).filter_map(|root| root.path.canonicalize().ok());
+        let all = roots.chain(state.folders.iter().cloned());
+        let mut found: Vec<HostPath> = all.filter_map(|path| Local::path(&path).ok()).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// The skill or command that a message begins with, with the words behind its name; none where
+    /// it begins with neither, or with a command of haft.
+    pub fn typed(&self, text: &str) -> Option<(String, String)> {
+        let text = text.trim();
+        let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let name = first.strip_prefix('/').filter(|name| !name.is_empty())?;
+        if name.contains('/') || COMMANDS.iter().any(|spec| spec.name == name) {
+            return None;
+        }
+        let catalogue = self.catalogue();
+        let entry = catalogue.find(name).filter(|entry| entry.is_typed())?;
+        Some((entry.name.clone(), rest.trim().to_owned()))
+    }
+
+    /// Those that a person can type: their names, how their arguments are written, and what they
+    /// are for.
+    pub fn rows(&self) -> Vec<(String, String, String)> {
+        let catalogue = self.catalogue();
+        let is_free = |name: &str| COMMANDS.iter().all(|spec| spec.name != name);
+        let typed = catalogue.entries().iter().filter(|entry| entry.is_typed());
+        let typed = typed.filter(|entry| is_free(&entry.name));
+        let row = |entry: &Arc<SkillEntry>| {
+            let about = entry.head.listed();
+            let about = about[..about.floor_char_boundary(100)].to_owned();
+            (entry.name.clone(), haft_tools::one_line(&entry.head.argument_hint), about)
+        };
+        typed.map(row).collect()
+    }
+}
+
+impl SkillSource for SkillStore {
+    fn catalogue(&self) -> Arc<Catalogue> {
+        let mut state = self.state();
+        match &state.catalogue {
+            Some(catalogue) => catalogue.clone(),
+            None => self.look(&mut state),
+        }
+    }
+
+    fn refresh(&self) -> Arc<Catalogue> {
+        self.look(&mut self.state())
+    }
+
+    fn project(&self) -> String {
+        self.project.display().to_string()
+    }
+}
+
+/// What haft brings along.
+fn shipped() -> Option<SkillEntry> {
+    let (Some(Some(yaml)), _) = split_front_matter(SHIPPED) else { return None };
+    let file = Local::path(&Path::new("/").join(SHIPPED_NAME)).ok()?;
+    Some(SkillEntry {
+        name: SHIPPED_NAME.to_owned(),
+        is_command: false,
+        folder: file.clone(),
+        file,
+        text: Some(SHIPPED),
+        origin: SkillOrigin::Shipped,
+        head: FrontMatter::parse(yaml),
+        has_rights: true,
+    })
+}
+
+/// The text of a message that a person typed, where it is one.
+pub fn typed_text(parts: &[Part]) -> Option<&str> {
+    parts.iter().find_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    })
+}
