@@ -541,6 +541,24 @@ mod tests {
     }
 
     #[test]
+    fn instructions_stay_where_other_results_leave_view() {
+        let result = |number: u64, name: &str| Message::Results {
+            results: vec![haft_types::CallResult {
+                id: CallId::nth(number),
+                wire_id: String::new(),
+                name: name.to_owned(),
+                outcome: Outcome::text("word ".repeat(8_000)),
+            }],
+        };
+        let messages = ["read", "skill", "Skill", "bash", "read", "read"];
+        let messages: Vec<Message> =
+            (1..).zip(messages).map(|(number, name)| result(number, name)).collect();
+        let sizes = vec![10_000; messages.len()];
+        let limits = ContextLimits { window: Some(60_000), ..ContextLimits::default() };
+        assert_eq!(masked(&messages, &sizes, &limits), [CallId::nth(1), CallId::nth(4)]);
+    }
+
+    #[test]
     fn a_text_is_cut_in_its_middle_at_characters() {
         let text = "\u{e9}".repeat(1_000);
         for most in [1, 7, 100, 1_999, 2_000] {

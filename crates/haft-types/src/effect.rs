@@ -217,7 +217,7 @@ pub struct Place {
     /// The workspace: the start folder first, then the added ones.
     pub roots: Vec<HostPath>,
     /// Folders outside the workspace whose files may be looked at as if they were in it, with all
-    /// links resolved: those of the person's skills.
+    /// links resolved: those of skills.
     pub read_roots: Vec<HostPath>,
     /// The home folder on that host, for `~`.
     pub home: HostPath,

@@ -209,3 +209,22 @@ fn constraints_deny_with_the_persons_own_words_until_they_are_dropped() {
     let ruling = run(&policy, &command("git commit", Mode::Bypass), None);
     assert_eq!(ruling.verdict, Verdict::Allow, "{ruling:?}");
 }
+
+#[test]
+fn what_may_be_looked_at_outside_the_workspace_is_not_to_be_changed() {
+    let judge = |text: &str, mode: Mode| {
+        let mut call = Call::parse(text, mode);
+        call.place.read_roots = vec![at("/home/me/skills")];
+        call.judge(&policy(&Rules::default()), &Grants::default()).verdict
+    };
+    for (call, mode, wanted) in [
+        ("read ~/skills/a/x.md", Mode::Ask, Verdict::Allow),
+        ("search ~/skills/a", Mode::DontAsk, Verdict::Allow),
+        ("read ~/skills/a/x.md -> /etc/hosts", Mode::Ask, Verdict::Ask),
+        ("read ~/skills-too/x.md", Mode::Ask, Verdict::Ask),
+        ("edit ~/skills/a/x.md", Mode::AcceptEdits, Verdict::Ask),
+        ("delete ~/skills/a/x.md", Mode::AcceptEdits, Verdict::Ask),
+    ] {
+        assert_eq!(judge(call, mode), wanted, "{call}");
+    }
+}

@@ -75,8 +75,10 @@ impl TurnRules {
         let Some((of, rules)) = all.get_mut(agent) else { return judge };
         if of.0 == 0 {
             *of = turn;
-        } else if turn.0 != 0 && *of != turn {
-            all.remove(agent);
+        } else if *of != turn {
+            if turn.0 != 0 {
+                all.remove(agent);
+            }
             return judge;
         }
         let mut judge = (*judge).clone();
@@ -418,3 +420,60 @@ impl Conversation {
 
 /// Key of the state that carries the shell's folder from call to call.
 pub(crate) const SHELL_CWD: &str = "bash.cwd";
+
+#[cfg(test)]
+mod tests {
+    use haft_policy::{Anchors, Scope, Verdict};
+    use haft_types::Style;
+
+    use super::*;
+
+    #[test]
+    fn rules_of_a_turn_end_with_it() {
+        let at = |text: &str| HostPath::new(text.as_bytes(), Style::Posix).unwrap();
+        let anchors = Anchors {
+            cwd: at("/w"),
+            roots: vec![at("/w")],
+            project: at("/w"),
+            home: at("/h"),
+            state: Vec::new(),
+        };
+        let policy = Policy::new(&Rules::default(), anchors);
+        let judge = Arc::new(Permissions { policy, mode: Mode::Ask, grants: Grants::default() });
+        let wrong = || Rules::default().with(Verdict::Allow, Scope::User, "Bash(");
+        let (main, other) = (AgentPath::default(), AgentPath(vec!["a".into()]));
+        let rules = TurnRules::default();
+        // One that cannot be read is counted by its problem.
+        let count = |agent: &AgentPath, turn| {
+            rules.applied(judge.clone(), agent, TurnId(turn)).policy.problems().len()
+        };
+        rules.add(&main, TurnId(3), wrong());
+        rules.add(&main, TurnId(3), wrong());
+        assert_eq!((count(&main, 3), count(&main, 0), count(&other, 3)), (2, 0, 0));
+        assert_eq!((count(&main, 4), count(&main, 3)), (0, 0));
+        // What a person starts before a turn counts for the next one.
+        rules.add(&main, TurnId(0), wrong());
+        assert_eq!((count(&main, 0), count(&main, 5), count(&main, 5)), (1, 1, 1));
+        assert_eq!((count(&main, 0), count(&main, 6), count(&main, 5)), (0, 0, 0));
+    }
+
+    #[test]
+    fn of_notes_that_can_be_had_again_the_newest_keep_their_words() {
+        let note = |name: &str, order, again: &str| StateNote {
+            heading: "H".into(),
+            words: format!("{name} {}", "x".repeat(98)),
+            again: again.into(),
+            order,
+            ..StateNote::default()
+        };
+        let all = vec![note("a", 1, "get a"), note("b", 2, "get b"), note("c", 0, "")];
+        let text = StateNote::text(&StateNote::within(all.clone(), 150));
+        assert!(
+            text.contains("\nget a\n") && text.contains("b xx") && text.contains("c xx"),
+            "{text}"
+        );
+        assert_eq!(StateNote::within(all.clone(), 1_000), all);
+        let text = StateNote::text(&StateNote::within(all, 0));
+        assert!(text.contains("get a\nget b\nc xx"), "{text}");
+    }
+}

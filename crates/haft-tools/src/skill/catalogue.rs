@@ -125,7 +125,9 @@ impl Catalogue {
         let near = |entry: &&Arc<SkillEntry>| {
             let name = entry.name.to_lowercase();
             !folded.is_empty()
-                && (name.starts_with(&folded) || strsim::jaro_winkler(&name, &folded) > 0.85)
+                && (name.starts_with(&folded)
+                    || strsim::jaro_winkler(&name, &folded) > 0.85
+                    || strsim::osa_distance(&name, &folded) <= name.len() / 3)
         };
         let mut found: Vec<Arc<SkillEntry>> = self.listed().filter(near).cloned().collect();
         found.sort_by(|a, b| {
@@ -153,9 +155,13 @@ impl Catalogue {
         let line = |(name, about): &(&str, String), most: usize| {
             let cut = about.floor_char_boundary(most);
             let dots = if cut < about.len() { "..." } else { "" };
-            format!("- {name}: {}{dots}\n", about[..cut].trim_end())
+            format!("- {name}: {}{dots}\n", &about[..cut])
         };
-        let whole = |most: usize| all.iter().map(|one| line(one, most).len()).sum::<usize>();
+        let length = |(name, about): &(&str, String), most: usize| {
+            let cut = about.floor_char_boundary(most);
+            "- : \n".len() + name.len() + cut + if cut < about.len() { 3 } else { 0 }
+        };
+        let whole = |most: usize| all.iter().map(|one| length(one, most)).sum::<usize>();
         // The longest descriptions with which all fit, by halves.
         let (mut fits, mut over) = (0, 2_000);
         if whole(over) <= most {

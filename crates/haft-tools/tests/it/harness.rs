@@ -7,7 +7,8 @@ use haft_testkit::{
     world::World,
 };
 use haft_tool::{History, SettingAccess, SettingChange, SettingValue, SnipReport, WithHistory};
-use haft_types::{Reply, ToolError, TurnId};
+use haft_tools::{Catalogue, FrontMatter, Options, SkillEntry, SkillOrigin, SkillSource, Skills};
+use haft_types::{HostPath, Reply, Style, ToolError, TurnId};
 use serde_json::{Value, json};
 
 use crate::samples;
@@ -46,6 +47,34 @@ impl SettingAccess for OneSetting {
     }
 }
 
+/// One skill, which stands in no file.
+struct OneSkill;
+
+impl SkillSource for OneSkill {
+    fn catalogue(&self) -> Arc<Catalogue> {
+        let at = |text: &str| HostPath::new(text.as_bytes(), Style::Posix).unwrap();
+        let entry = SkillEntry {
+            name: "steps".into(),
+            is_command: false,
+            file: at("/steps"),
+            folder: at("/steps"),
+            text: Some("---\ndescription: Steps\n---\nTake $1."),
+            origin: SkillOrigin::Shipped,
+            head: FrontMatter { description: "Steps to take".into(), ..FrontMatter::default() },
+            has_rights: true,
+        };
+        Arc::new(Catalogue::new([entry], Vec::new()))
+    }
+
+    fn refresh(&self) -> Arc<Catalogue> {
+        self.catalogue()
+    }
+
+    fn project(&self) -> String {
+        "/".into()
+    }
+}
+
 /// Gives the calls of a world a conversation that they are part of, a task, and a person who answers.
 fn with_history(world: World) -> World {
     let reply = Reply { input: Some(json!({"q1": "A"})), ..Reply::pick("answer") };
@@ -65,7 +94,9 @@ async fn every_tool_passes_on_both_hosts() {
     let local: Make<'_> =
         &|tools, files| with_history(World::local(tools, files.iter().copied()).unwrap());
     let worlds = [("memory", memory), ("local", local)];
-    let problems = harness::run(&haft_tools::builtin(), &samples::all(), &worlds).await;
+    let options = Options { skills: Skills(Some(Arc::new(OneSkill))), ..Options::default() };
+    let tools = haft_tools::with(&options);
+    let problems = harness::run(&tools, &samples::all(), &worlds).await;
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
 

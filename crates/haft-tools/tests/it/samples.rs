@@ -27,6 +27,7 @@ pub(crate) fn all() -> Vec<Sample> {
         write(sample("write")),
         notebook_edit(sample("notebook_edit")),
         job(sample("job")),
+        skill(sample("skill")),
         snip(sample("snip")),
         todo(sample("todo")),
         tool_search(sample("tool_search")),
@@ -250,6 +251,21 @@ fn snip(sample: Sample) -> Sample {
             (of("out://c1", " "), vec!["why", "empty"]),
         ],
         denied: Some(("Snip", of("out://c1", "it led nowhere"))),
+        ..sample
+    }
+}
+
+/// In worlds with one, `steps`.
+fn skill(sample: Sample) -> Sample {
+    let of = |name: &str| json!({"skill": name});
+    Sample {
+        good: vec![of("steps"), json!({"skill": "steps", "args": "two 'at once'"})],
+        bad: vec![
+            (of("step-by-step"), vec!["no skill named", "- steps: Steps to take"]),
+            (of("zebra"), vec!["no skill named", "None of the 1 skills"]),
+            (of(" "), vec!["skill", "empty"]),
+        ],
+        denied: Some(("Skill(steps)", of("steps"))),
         ..sample
     }
 }

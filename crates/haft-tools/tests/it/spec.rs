@@ -71,6 +71,7 @@ fn the_order_is_that_of_use() {
         "enter_plan",
         "exit_plan",
         "notebook_edit",
+        "skill",
         "snip",
         "todo",
         "task_create",

@@ -15,6 +15,7 @@ use haft_policy::{Anchors, Mode, Policy};
 use haft_session::{SessionError, SessionId, Store};
 use haft_text::secrets::{Names, Secrets};
 use haft_tool::AnyTool;
+use haft_tools::SkillSource as _;
 use haft_types::{Env, Hash, Place};
 
 use super::{
@@ -198,6 +199,9 @@ impl Base {
 
     /// The workspace, with the folders of all skills that were found until now.
     pub fn place(&self) -> Arc<Place> {
+        if self.called.as_deref().is_some_and(|name| haft_policy::own_name(name) == "skill") {
+            self.skills.catalogue();
+        }
         let read_roots = self.skills.read_roots();
         if read_roots == self.place.read_roots {
             return self.place.clone();

@@ -499,6 +499,9 @@ impl Worker {
         };
         let mut dispatcher = (*self.core.dispatcher).clone();
         let tools = self.core.base.typed_tools(&self.start.common, &self.core.env);
+        if tools.spec("skill").is_none() {
+            return Err("a deny rule takes the tool skill away, which starts it".to_owned());
+        }
         dispatcher.tools = Arc::new(tools);
         let input = json!({"skill": name, "args": arguments});
         let (_, outcome) = Arc::new(dispatcher).call_typed("skill", input, stop.clone()).await;

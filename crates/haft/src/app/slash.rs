@@ -59,15 +59,11 @@ pub fn commands(own: &[&str]) -> impl Iterator<Item = &'static CommandSpec> {
 }
 
 /// Reads a line, for a front end that carries out the commands of these names itself. A line that
-/// begins a skill or command file is a message, as `is_started` says of it.
+/// begins with the name of a skill or command file is a message.
 ///
 /// # Errors
 /// What is wrong with it, or what it takes where that was asked, for people.
-pub fn read(
-    line: &str,
-    own: &[&str],
-    is_started: impl FnOnce(&str) -> bool,
-) -> Result<Typed, String> {
+pub fn read(line: &str, own: &[&str], skills: Option<&SkillStore>) -> Result<Typed, String> {
     let text = line.trim();
     // Several lines are a paste, and no command.
     if text.contains('\n') {
@@ -76,8 +72,12 @@ pub fn read(
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let Some(spec) = spec_of(text) else {
         return match first.strip_prefix('/') {
-            Some(_) if is_started(text) => Ok(Typed::Message(text.to_owned())),
-            Some(name) if !name.contains('/') => Err(format!("! {}\n", unknown(first, name, own))),
+            Some(_) if skills.is_some_and(|skills| skills.typed(text).is_some()) => {
+                Ok(Typed::Message(text.to_owned()))
+            }
+            Some(name) if !name.contains('/') => {
+                Err(format!("! {}\n", unknown(first, name, (own, skills))))
+            }
             _ if text.is_empty() => Ok(Typed::Empty),
             _ => Ok(Typed::Message(text.to_owned())),
         };
@@ -219,8 +219,9 @@ fn usage(spec: &CommandSpec) -> String {
     format!("/{} {}", spec.name, spec.arguments)
 }
 
-fn unknown(first: &str, name: &str, own: &[&str]) -> CommandError {
-    let names = commands(own).map(|spec| spec.name);
+fn unknown(first: &str, name: &str, (own, skills): (&[&str], Option<&SkillStore>)) -> CommandError {
+    let rows = skills.map(SkillStore::rows).unwrap_or_default();
+    let names = commands(own).map(|spec| spec.name).chain(rows.iter().map(|row| &*row.0));
     let near = cli::nearest(name, names).map(|near| format!("/{near}"));
     CommandError::Unknown { name: first.to_owned(), near: near.into_iter().collect() }
 }
@@ -273,9 +274,9 @@ mod tests {
             let line = format!("/{}{rest}", spec.name);
             let is_listed = |own: &[&str]| help(own, &[]).contains(&format!("  /{}", spec.name));
             if spec.run_by == RunBy::FrontEnd {
-                let told = read(&line, &[], |_| false).err().unwrap_or_default();
+                let told = read(&line, &[], None).err().unwrap_or_default();
                 assert!(told.contains("without --line") && !is_listed(&[]), "{line}: {told}");
-                let read = read(&line, &[spec.name], |_| false);
+                let read = read(&line, &[spec.name], None);
                 assert!(
                     matches!(read, Ok(Typed::FrontEnd(name, _)) if name == spec.name),
                     "{line}"
@@ -284,7 +285,7 @@ mod tests {
                 continue;
             }
             assert!(
-                matches!(read(&line, &[], |_| false), Ok(Typed::Command(_) | Typed::Help)),
+                matches!(read(&line, &[], None), Ok(Typed::Command(_) | Typed::Help)),
                 "{line}"
             );
             assert!(is_listed(&[]), "{line}");
@@ -321,13 +322,13 @@ mod tests {
             ("/permissions take 1", "/permissions [take], /permissions drop N"),
             ("/diff all", "! \"all\" is not understood: /diff [session]"),
         ] {
-            let Err(told) = read(line, &[], |_| false) else { panic!("{line} is read") };
+            let Err(told) = read(line, &[], None) else { panic!("{line} is read") };
             let wanted = wanted.split(" or").next().unwrap_or_default();
             assert!(told.contains(wanted), "{line}: {told}");
         }
         for line in ["/usr/bin is a folder", "hello /mode", "/mode\nplan", "a"] {
-            assert!(matches!(read(line, &[], |_| false), Ok(Typed::Message(_))), "{line}");
+            assert!(matches!(read(line, &[], None), Ok(Typed::Message(_))), "{line}");
         }
-        assert!(matches!(read("  ", &[], |_| false), Ok(Typed::Empty)));
+        assert!(matches!(read("  ", &[], None), Ok(Typed::Empty)));
     }
 }

@@ -170,7 +170,7 @@ fn test(catalogue: &Catalogue, names: &[String], json: bool) -> Ending {
             let (wanted, found) = (name(&phrase.expected), name(&phrase.found));
             let rank = phrase.rank.map(|rank| format!(", which is number {rank}"));
             let rank = rank.unwrap_or_default();
-            let text = format!("{:?} finds {found}, not {wanted}{rank}", phrase.phrase);
+            let text = format!("{:?} finds {found}, not {wanted}{rank}", phrase.text);
             println(&safe(&text))?;
         }
         for clash in &report.clashes {

@@ -50,7 +50,7 @@ pub struct Found {
     pub problems: Vec<String>,
     /// The folders that were looked into, each with when it changed last.
     pub stamps: Vec<(PathBuf, Option<SystemTime>)>,
-    /// Where the person's skills and commands lie, links resolved.
+    /// Where skills and commands lie, links resolved.
     pub folders: Vec<PathBuf>,
     looked: usize,
 }
@@ -70,7 +70,8 @@ pub fn scan(roots: &[Root], project: &Path) -> Found {
             found.tell(&root.path, "it leads out of the project");
             continue;
         }
-        if root.origin == SkillOrigin::Person {
+        // What a project makes a link to is no more readable for it.
+        if root.origin == SkillOrigin::Person || real == root.path {
             found.folders.push(real);
         }
         found.walk(root, project);
@@ -158,7 +159,7 @@ impl Found {
         }
         self.follow(root, folder);
         self.follow(root, &file);
-        self.push(root, name, file, folder, matter);
+        self.push(root, name, &file, matter);
         true
     }
 
@@ -190,13 +191,13 @@ impl Found {
         if matter.description.is_empty() {
             matter.description = first;
         }
-        let folder = file.parent().unwrap_or(file);
         self.follow(root, file);
-        self.push(root, name, file.to_owned(), folder, matter);
+        self.push(root, name, file, matter);
     }
 
-    fn push(&mut self, root: &Root, name: String, file: PathBuf, folder: &Path, head: FrontMatter) {
-        let (Ok(path), Ok(folder)) = (Local::path(&file), Local::path(&folder)) else { return };
+    fn push(&mut self, root: &Root, name: String, file: &Path, head: FrontMatter) {
+        let folder = file.parent().unwrap_or(file);
+        let (Ok(path), Ok(folder)) = (Local::path(file), Local::path(folder)) else { return };
         let Root { origin, is_command, has_rights, .. } = *root;
         self.entries.push(SkillEntry {
             name,

@@ -147,14 +147,12 @@ impl SkillStore {
         let new: Vec<Arc<SkillEntry>> =
             catalogue.listed().filter(|entry| !state.told.contains(&entry.name)).cloned().collect();
         state.told.extend(new.iter().map(|entry| entry.name.clone()));
-        let lines = |new: &[Arc<SkillEntry>]| match has_tool {
-            true => skill_lines(new),
-            false => {
-                let line = |entry: &Arc<SkillEntry>| {
-                    format!("{} Its instructions: {}", skill_lines([entry]), entry.file.text())
-                };
-                new.iter().map(line).collect()
-            }
+        // Without the tool a model reads the file.
+        let line = |entry: &Arc<SkillEntry>| {
+            format!("{} Its instructions: {}", skill_lines([entry]), entry.file.text())
+        };
+        let lines = |new: &[Arc<SkillEntry>]| {
+            if has_tool { skill_lines(new) } else { new.iter().map(line).collect() }
         };
         let shown = &new[..new.len().min(20)];
         let more = match new.len() - shown.len() {
@@ -164,8 +162,8 @@ impl SkillStore {
         (!new.is_empty()).then(|| format!("Skills are there now:{}{more}", lines(shown)))
     }
 
-    /// What may be read without a question: the person's skills and commands. Where nobody has looked
-    /// yet, only their roots are known.
+    /// What may be read without a question: skills and commands. Where nobody has looked yet, only
+    /// the person's folders are known.
     pub fn read_roots(&self) -> Vec<HostPath> {
         let state = self.state();
         let is_own = |root: &&Root| root.origin == SkillOrigin::Person;

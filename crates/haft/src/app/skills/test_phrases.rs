@@ -37,7 +37,7 @@ pub struct Tried {
 #[derive(Debug, Serialize)]
 pub struct Phrase {
     /// The words.
-    pub phrase: String,
+    pub text: String,
     /// The skill that is meant; none for none.
     pub expected: Option<String>,
     /// The first of the ranking.
@@ -89,7 +89,7 @@ pub fn tried(catalogue: &Catalogue, skills: &[Arc<SkillEntry>]) -> Result<Tried,
                 let (skill, other) = (skill.clone(), other.clone());
                 clashes.insert(Clash { skill, other, why: format!("{phrase:?}") });
             }
-            report.phrases.push(Phrase { phrase, expected, found, rank });
+            report.phrases.push(Phrase { text: phrase, expected, found, rank });
         }
         if !is_found {
             report.never.push(entry.name.clone());

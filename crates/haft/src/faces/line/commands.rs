@@ -151,7 +151,7 @@ impl LineMode {
             return self.run_typed(command.trim());
         }
         let skills = self.core.base.skills.clone();
-        match slash::read(text, &[], |text| skills.typed(text).is_some()) {
+        match slash::read(text, &[], Some(&skills)) {
             Ok(Typed::Help) => {
                 let skills = slash::skills_help(&skills);
                 self.show(&(HEAD.to_owned() + &slash::help(&[], MORE) + &skills + REST))?;

@@ -87,7 +87,7 @@ impl Interface {
             return;
         }
         let skills = self.core.base.skills.clone();
-        match slash::read(text, OWN, |text| skills.typed(text).is_some()) {
+        match slash::read(text, OWN, Some(&skills)) {
             Ok(slash::Typed::Empty) => {}
             Ok(slash::Typed::Help) => self.finished.push_str(&help(&slash::skills_help(&skills))),
             Ok(slash::Typed::FrontEnd(name, rest)) => self.own(name, &rest),

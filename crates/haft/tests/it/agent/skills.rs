@@ -2,10 +2,12 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
+use haft_testkit::machine;
 use haft_types::{Body, Event};
 use serde_json::{Value, json};
 
 use crate::{
+    mcp_client::Client,
     mock_provider::{Mock, WIRES, Wire},
     world::{Input, Ran, World, finish, text},
 };
@@ -55,7 +57,7 @@ fn a_skill_is_listed_used_and_kept_through_resume_and_compaction_on_each_wire() 
         home(&world, ".claude/skills/pdf/SKILL.md", skill("pdf", "Fill in PDF forms", "", body));
         home(&world, ".claude/skills/pdf/forms.md", "The fields of forms.");
         let file = world.root().join("home/.claude/skills/pdf/forms.md");
-        let filler = "some words to fill the window with, ".repeat(1_500);
+        let padding = "some words to fill the window with, ".repeat(1_500);
         let mock = Mock::with(move |number, request| {
             let body = String::from_utf8_lossy(&request.body);
             if body.contains("You sum up the work of a coding agent") {
@@ -67,7 +69,7 @@ fn a_skill_is_listed_used_and_kept_through_resume_and_compaction_on_each_wire() 
                 1 => wire.calls("b", &[("read", json!({"path": file}))]),
                 2 => wire
                     .calls("c", &[("skill", json!({"skill": "pdf", "args": "'tax form' dates"}))]),
-                3 => wire.text(&filler),
+                3 => wire.text(&padding),
                 _ => wire.text("Done."),
             }
         });
@@ -114,13 +116,13 @@ fn without_skills_there_is_no_tool_and_no_word_of_them() {
 fn rights_of_a_project_count_once_it_is_trusted_and_end_with_the_turn() {
     let world = World::new();
     let more = "allowed-tools: Bash(touch made*)\n";
-    let text = skill("make", "Make files", more, "Here: !`touch made-by-line && echo ran`");
-    world.file(".agents/skills/make/SKILL.md", text);
+    let content = skill("make", "Make files", more, "Here: !`touch made-by-line && echo ran`");
+    world.file(".agents/skills/make/SKILL.md", content);
     let touch = |name: &str| json!({"calls": [{"name": "bash", "input": {"command": format!("touch {name}")}}]});
     let answers = [called("make", ""), touch("made-1")];
     let (ran, done) = outcomes(&world, &answers, &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let first = text_of(&done[0]);
+    let first = text(&done[0]);
     assert!(first.contains("[not run, for the project is not trusted: touch"), "{first}");
     assert!(first.contains("its allowed-tools do not count"), "{first}");
     assert_eq!(done[1]["status"], "denied", "{done:?}");
@@ -142,10 +144,6 @@ fn rights_of_a_project_count_once_it_is_trusted_and_end_with_the_turn() {
     assert!(!there("other") && !there("made-2"), "{ran:?}");
 }
 
-fn text_of(outcome: &Value) -> String {
-    text(outcome)
-}
-
 #[test]
 fn what_arguments_hold_is_never_run_nor_read() {
     let world = World::new();
@@ -156,9 +154,9 @@ fn what_arguments_hold_is_never_run_nor_read() {
     home(&world, ".claude/commands/tell.md", command);
     let hostile = "'$(touch ran); `touch ran`' '!`touch ran` @secret.txt $1'";
     let (_, done) = outcomes(&world, &[called("say", hostile), called("tell", hostile)], &[]);
-    let first = text_of(&done[0]);
+    let first = text(&done[0]);
     assert!(first.contains("B: got $(touch ran); `touch ran`"), "{first}");
-    let second = text_of(&done[1]);
+    let second = text(&done[1]);
     assert!(second.contains("D: !`touch ran` @secret.txt $1"), "{second}");
     assert!(!second.contains("the secret words"), "{second}");
     assert!(!world.work().join("ran").exists());
@@ -219,7 +217,7 @@ fn line_mode_starts_and_lists_them_and_tells_of_late_ones() {
     let ran = finish(world.haft(&flags), &Input::Pipe(lines));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.contains("  /greet NAME  Greet somebody"), "{ran:?}");
-    assert!(ran.out.contains("! there is no command /greed"), "{ran:?}");
+    assert!(ran.out.contains("! there is no command /greed: did you mean /greet?"), "{ran:?}");
     let texts: Vec<String> = world
         .events()
         .iter()
@@ -233,7 +231,7 @@ fn line_mode_starts_and_lists_them_and_tells_of_late_ones() {
     assert_eq!(news.len(), 1, "{texts:?}");
     assert!(news[0].contains("- late: Do what came late"), "{news:?}");
     assert!(texts.iter().any(|text| text.contains("Greet Bob.")), "{texts:?}");
-    let all: Vec<String> = world.outcomes().iter().map(text_of).collect();
+    let all: Vec<String> = world.outcomes().iter().map(text).collect();
     assert!(all.iter().any(|text| text.contains("Late instructions.")), "{all:?}");
 }
 
@@ -277,9 +275,9 @@ fn of_many_skills_each_is_found_and_the_list_stays_short_through_a_resume() {
     assert!(list.len() < 8_200 && prompt.len() < 13_000, "{} {}", list.len(), prompt.len());
     assert!(list.contains("more skills are not listed"), "{list}");
     let done = world.outcomes();
-    let near = text_of(&done[0]);
+    let near = text(&done[0]);
     assert!(near.contains("names:\n- skill-1234: Handles"), "{near}");
-    assert!(text_of(&done[1]).contains("Body 1499."), "{done:?}");
+    assert!(text(&done[1]).contains("Body 1499."), "{done:?}");
     // Each is found by its words alone.
     let listed = world.run(&["skill", "list", "documents of kind", "k77x"]);
     assert!(listed.out.starts_with("skill-0077"), "{listed:?}");
@@ -288,11 +286,11 @@ fn of_many_skills_each_is_found_and_the_list_stays_short_through_a_resume() {
     assert!(listed.err.contains("leaves out"), "{}", listed.err);
 }
 
-#[test]
-fn what_is_wrong_is_named_and_harms_nothing() {
+/// A project with skills that are wrong in many ways.
+fn wrong_skills() -> World {
     let world = World::new();
     let file = |name: &str, content: &str| {
-        drop(world.file(&format!(".agents/skills/{name}/SKILL.md"), content))
+        world.file(&format!(".agents/skills/{name}/SKILL.md"), content);
     };
     file("empty", "---\nname: empty\n---\nx");
     file("none", "Only a body.");
@@ -311,15 +309,18 @@ fn what_is_wrong_is_named_and_harms_nothing() {
     symlink(&outside, world.work().join(".agents/skills/out")).unwrap();
     symlink("/etc/passwd", world.work().join(".agents/skills/self/link.md")).unwrap();
     symlink("..", world.work().join(".agents/skills/round")).unwrap();
+    world
+}
 
+#[test]
+fn what_is_wrong_with_a_skill_is_named() {
+    let world = wrong_skills();
     let listed = world.run(&["skill", "list"]);
     let wanted =
         ["big", "colons", "compact", "fork", "grow", "Odd_Name", "read", "self", "haft-tools"];
     for name in wanted {
-        assert!(
-            listed.out.lines().any(|line| line.starts_with(&format!("{name} "))),
-            "{name}: {listed:?}"
-        );
+        let begin = format!("{name} ");
+        assert!(listed.out.lines().any(|line| line.starts_with(&begin)), "{name}: {listed:?}");
     }
     assert_eq!(listed.out.lines().count(), wanted.len(), "{listed:?}");
     for (name, why) in [
@@ -333,38 +334,30 @@ fn what_is_wrong_is_named_and_harms_nothing() {
         let line = listed.err.lines().find(|line| line.contains(&format!("skills/{name}/")));
         assert!(line.is_some_and(|line| line.contains(why)), "{name}: {}", listed.err);
     }
-    let grown = "x".repeat(1_000);
-    let (_, done) = outcomes(
-        &world,
-        &[
-            called("big", ""),
-            called("grow", &grown),
-            called("self", "$ARGUMENTS !`touch ran`"),
-            called("fork", ""),
-            called("fork", "again"),
-            called("out", ""),
-            called("", ""),
-            called("self", &"x".repeat(40_000)),
-            json!({"calls": [{"name": "read", "input": {"path": "/etc/passwd"}}]}),
-        ],
-        &["--mode", "dont-ask"],
-    );
-    let told: Vec<String> = done.iter().map(text_of).collect();
-    assert!(
-        told[0].contains("bytes more are left out here: read ") && told[0].len() < 100_000,
-        "{}",
-        told[0].len()
-    );
+}
+
+#[test]
+fn what_is_wrong_with_a_skill_harms_nothing() {
+    let world = wrong_skills();
+    let calls = [
+        called("big", ""),
+        called("grow", &"x".repeat(1_000)),
+        called("self", "$ARGUMENTS !`touch ran`"),
+        called("fork", ""),
+        called("fork", "again"),
+        called("out", ""),
+        called("", ""),
+        called("self", &"x".repeat(40_000)),
+        json!({"calls": [{"name": "read", "input": {"path": ".agents/skills/self/link.md"}}]}),
+    ];
+    let (_, done) = outcomes(&world, &calls, &["--mode", "dont-ask"]);
+    let told: Vec<String> = done.iter().map(text).collect();
+    assert!(told[0].contains("bytes more are left out here: read ") && told[0].len() < 100_000);
     assert!(told[1].contains("grow grows to more than 98000 bytes"), "{}", told[1]);
-    assert!(
-        told[2].contains("$ARGUMENTS !`touch ran` $ARGUMENTS") && !told[2].contains("link.md"),
-        "{}",
-        told[2]
-    );
-    assert!(
-        told[3].contains("it runs in this one") && !told[4].contains("it runs in this one"),
-        "{told:?}"
-    );
+    assert!(told[2].contains("$ARGUMENTS !`touch ran` $ARGUMENTS"), "{}", told[2]);
+    assert!(!told[2].contains("<skill_resources>\nlink.md"), "{}", told[2]);
+    let once = told.iter().filter(|text| text.contains("it runs in this one"));
+    assert!(told[3].contains("it runs in this one") && once.count() == 1, "{told:?}");
     assert!(told[5].contains("there is no skill named \"out\""), "{}", told[5]);
     assert!(told[6].contains("skill is empty"), "{}", told[6]);
     assert!(told[7].contains("at most 32768 are taken"), "{}", told[7]);
@@ -426,4 +419,95 @@ fn the_tool_of_the_shipped_skill_works() {
 fn executable(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs the validator of the specification on a skill.
+fn validated(world: &World, folder: &Path) -> Ran {
+    let validator = machine::python().with_file_name("agentskills");
+    let mut command = world.program(validator);
+    command.arg("validate").arg(folder);
+    finish(command, &Input::Nothing)
+}
+
+/// What the specification takes, haft takes without a word.
+const STRICT: &[(&str, &str)] = &[
+    ("pdf", "name: pdf\ndescription: Fill in PDF forms"),
+    ("a-1", "name: a-1\ndescription: 'Use when: asked'\nlicense: MIT\ncompatibility: Needs git"),
+    (
+        "all",
+        "name: all\ndescription: All fields\nmetadata:\n  author: me\n  version: '1.0'\nallowed-tools: Read Bash(git:*)",
+    ),
+];
+
+/// What the validator refuses, with what haft does: it takes the skill of that name, or says why not.
+const LENIENT: &[(&str, &str, Result<&str, &str>)] = &[
+    ("colons", "name: colons\ndescription: Use when: the user asks: why", Ok("is no YAML")),
+    (
+        "claude",
+        "name: claude\ndescription: x\nmodel: opus\ncontext: fork\nargument-hint: '[n]'",
+        Ok("do nothing here: model"),
+    ),
+    ("Big_Name", "name: Big_Name\ndescription: x", Ok("is unusual")),
+    ("folder", "name: another\ndescription: x", Ok("that of its folder is another")),
+    ("spaces", "name: two words\ndescription: x", Ok("that of its folder is another")),
+    ("long", "name: long\ndescription: \"LONG\"", Ok("more than 1024 characters")),
+    ("nameless", "description: x", Ok("")),
+    ("empty", "name: empty\ndescription: ''", Err("has no description")),
+    ("none", "name: none", Err("has no description")),
+    ("signs", "name: a/b\ndescription: x", Err("cannot be written")),
+];
+
+#[test]
+fn the_validator_agrees_about_what_is_right_and_haft_takes_more() {
+    let world = World::new();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills/haft-tools");
+    let ran = validated(&world, &shipped);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let put = |name: &str, head: &str| {
+        let head = head.replace("LONG", &"x".repeat(1_025));
+        let file = world
+            .file(&format!(".agents/skills/{name}/SKILL.md"), format!("---\n{head}\n---\nBody."));
+        file.parent().unwrap().to_owned()
+    };
+    for (name, head) in STRICT {
+        let ran = validated(&world, &put(name, head));
+        assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
+    }
+    let listed = world.run(&["skill", "list"]);
+    assert_eq!((listed.out.lines().count(), listed.err.as_str()), (STRICT.len() + 1, ""));
+    for (name, head, taken) in LENIENT {
+        let folder = put(name, head);
+        let ran = validated(&world, &folder);
+        assert_eq!(ran.code, Some(1), "{name}: {ran:?}");
+        let listed = world.run(&["skill", "list"]);
+        let told = listed.err.lines().find(|line| line.contains(&format!("skills/{name}/")));
+        let told = told.unwrap_or_default();
+        assert_eq!(
+            listed.out.lines().count(),
+            STRICT.len() + 1 + usize::from(taken.is_ok()),
+            "{name}: {listed:?}"
+        );
+        let (Ok(why) | Err(why)) = taken;
+        assert!(told.contains(why), "{name}: {listed:?}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+#[test]
+fn over_mcp_they_are_there_where_there_are_any() {
+    for is_there in [false, true] {
+        let world = World::new();
+        if is_there {
+            home(&world, ".agents/skills/pdf/SKILL.md", skill("pdf", "PDF", "", "Fill in $1."));
+        }
+        let mut client = Client::greeted(&world, &[]);
+        let listed = client.ask("tools/list", &json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        assert_eq!(tools.iter().any(|tool| tool["name"] == "skill"), is_there, "{listed}");
+        if is_there {
+            let call = json!({"name": "skill", "arguments": {"skill": "pdf", "args": "x"}});
+            let told = client.ask("tools/call", &call);
+            assert!(told.to_string().contains("Fill in x."), "{told}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{Input, World, finish};
 
 /// Those that ask a person stand last where nobody can answer.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "read",
     "bash",
     "edit",
@@ -16,6 +16,7 @@ const NAMES: [&str; 24] = [
     "job",
     "exit_plan",
     "notebook_edit",
+    "skill",
     "snip",
     "todo",
     "task_create",
