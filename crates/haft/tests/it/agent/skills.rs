@@ -37,15 +37,20 @@ fn compacted(events: &[Event]) -> usize {
     events.iter().filter(|event| matches!(event.body, Body::Compacted { .. })).count()
 }
 
-/// Runs print mode against a script, and gives the outcomes of its calls.
+/// Runs print mode against a script, and gives the outcomes of the calls that the model made.
 fn outcomes(world: &World, answers: &[Value], flags: &[&str]) -> (Ran, Vec<Value>) {
     let mut answers = answers.to_vec();
     answers.push(json!({"text": "End."}));
     let model = world.script(&answers);
-    let ran =
-        world.run(&[&["-p", "go", "--model", &model, "--output", "stream-json"], flags].concat());
-    let ended = ran.lines().into_iter().filter(|line| line["type"] == "call_ended");
-    let outcomes = ended.map(|line| line["outcome"].clone()).collect();
+    let ran = world.run(&[&["-p", "go", "--model", &model], flags].concat());
+    let outcome = |event: Event| match event.body {
+        // Not those that a call itself makes.
+        Body::CallEnded { call, outcome, .. } if !call.to_string().contains('.') => {
+            Some(serde_json::to_value(outcome).unwrap())
+        }
+        _ => None,
+    };
+    let outcomes = world.events().into_iter().filter_map(outcome).collect();
     (ran, outcomes)
 }
 
@@ -129,6 +134,7 @@ fn rights_of_a_project_count_once_it_is_trusted_and_end_with_the_turn() {
     assert!(!world.work().join("made-by-line").exists() && !world.work().join("made-1").exists());
 
     // Trusted: this turn, and no other.
+    fs::remove_dir_all(world.state().join("sessions")).unwrap();
     let model = world.script(&[
         called("make", ""),
         touch("made-1"),
