@@ -124,6 +124,12 @@ pub enum Command {
         /// The line.
         text: String,
     },
+    /// Has an `AGENTS.md` written.
+    Init {
+        /// From the manifests alone, without the model.
+        #[serde(default)]
+        plain: bool,
+    },
     /// Ends the session.
     End,
 }
@@ -305,9 +311,20 @@ pub const COMMANDS: &[CommandSpec] = &[
         "sum up the older part of the conversation; --undo goes back to before it",
         WhenBusy::Refused,
     ),
-    row("context", "", "show what fills the model's window", WhenBusy::Now),
+    row(
+        "context",
+        "",
+        "show what fills the model's window, and which instructions were read",
+        WhenBusy::Now,
+    ),
     row("cost", "", "show what the session cost, by model", WhenBusy::Now),
     row("remember", "TEXT", "add a line to AGENTS.md", WhenBusy::Queued),
+    row(
+        "init",
+        "[plain]",
+        "have the model write AGENTS.md; plain takes commands from the manifests, without it",
+        WhenBusy::Queued,
+    ),
     of_front_end("clear", "", "begin a new session", WhenBusy::Refused),
     of_front_end("resume", "[ID]", "list earlier sessions, or open one", WhenBusy::Refused),
     of_front_end(

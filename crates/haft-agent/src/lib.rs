@@ -15,9 +15,9 @@ mod bus;
 mod calls;
 mod command;
 mod compaction;
-mod context;
 mod early_calls;
 mod feed;
+mod instructions;
 mod machine;
 mod preview;
 mod prompt;
@@ -36,8 +36,11 @@ pub use self::{
         UndoRequest, WhenBusy,
     },
     compaction::{ContextLimits, TooBig},
-    context::{Context, context_files},
     feed::Feed,
+    instructions::{
+        Answer as ImportAnswer, Instruction, Instructions, Memory, Outside, Places, Rule, Seen,
+        UserFolder, Why, at_start, by_rule, chain, in_folders, let_in,
+    },
     machine::{Action, Input, Machine, QueuedMessage},
     preview::{CompactionPreview, MessagePreview, preview_compaction},
     prompt::{

@@ -58,10 +58,12 @@ pub enum HookEvent {
     PreModelSwitch,
     /// Another model answers from now on.
     PostModelSwitch,
+    /// A file of instructions was read.
+    InstructionsLoaded,
 }
 
 /// All events that haft has a cause for.
-pub const EVENTS: [HookEvent; 20] = [
+pub const EVENTS: [HookEvent; 21] = [
     HookEvent::PreToolUse,
     HookEvent::PostToolUse,
     HookEvent::PostToolUseFailure,
@@ -82,6 +84,7 @@ pub const EVENTS: [HookEvent; 20] = [
     HookEvent::PostCompact,
     HookEvent::PreModelSwitch,
     HookEvent::PostModelSwitch,
+    HookEvent::InstructionsLoaded,
 ];
 
 /// Other events of Claude Code: their hooks wait until haft has what causes them.
@@ -92,7 +95,6 @@ const WAITING: &[&str] = &[
     "Elicitation",
     "ElicitationResult",
     "FileChanged",
-    "InstructionsLoaded",
     "MessageDisplay",
     "Setup",
     "SubagentStart",
@@ -126,6 +128,7 @@ impl HookEvent {
             Self::PostCompact => "PostCompact",
             Self::PreModelSwitch => "PreModelSwitch",
             Self::PostModelSwitch => "PostModelSwitch",
+            Self::InstructionsLoaded => "InstructionsLoaded",
         }
     }
 

@@ -35,9 +35,9 @@ pub use crate::{
     model_may::{check_setting, never, value_of, wrong_names},
     rule_file::rule_file,
     settings::{
-        Changes, Claude, Context, Edit, Http, Limits, Model, ModelPrice, ModelTier, Output,
-        Permissions, Read, RuleCase, Run, Sandbox, SandboxLevel, Secrets, Server, ServerWire,
-        Settings, Shell, Theme, TodoKind, Tools, Undo,
+        Changes, Claude, Context, Edit, Http, Instructions, Limits, Model, ModelPrice, ModelTier,
+        Output, Permissions, Read, RuleCase, Run, Sandbox, SandboxLevel, Secrets, Server,
+        ServerWire, Settings, Shell, Theme, TodoKind, Tools, Undo,
     },
     trust::Trust,
 };

@@ -30,7 +30,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "claude",
         ],
     ),
-    ("Runs and tools", &["run", "tools", "read", "edit", "ask_user", "tool_search", "config", "skills"]),
+    ("Runs and tools", &["run", "tools", "read", "edit", "ask_user", "tool_search", "config", "skills", "instructions"]),
     ("Shell, jobs and secrets", &["shell", "jobs", "secrets"]),
     ("Sandbox", &["sandbox"]),
     ("Undo, output and limits", &["undo", "output", "limits", "http"]),

@@ -56,6 +56,8 @@ pub struct Settings {
     pub config: Config,
     /// Skills.
     pub skills: Skills,
+    /// Files of instructions, such as `AGENTS.md`.
+    pub instructions: Instructions,
     /// The shell.
     pub shell: Shell,
     /// What holds the programs that tools start.
@@ -410,6 +412,21 @@ pub struct Edit {
     /// such as blanks at line ends or another indentation, then counts where it can mean one place
     /// alone.
     pub strict: bool,
+}
+
+/// Files of instructions, such as `AGENTS.md`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Instructions {
+    /// Most bytes of all of them together. What is cut is told, to the model and to the person.
+    #[schemars(range(min = 0, max = 131_072))]
+    pub bytes: u64,
+}
+
+impl Default for Instructions {
+    fn default() -> Self {
+        Self { bytes: 32_768 }
+    }
 }
 
 /// Questions of the model.

@@ -24,6 +24,9 @@ pub struct Trust {
 struct Answers {
     #[serde(default)]
     folders: BTreeMap<String, bool>,
+    /// By project, for files outside of it that its instructions import.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    imports: BTreeMap<String, BTreeMap<String, bool>>,
 }
 
 impl Trust {
@@ -44,15 +47,43 @@ impl Trust {
         said(folder).or_else(|| said(&repository(folder)?))
     }
 
+    /// The saved answers about files outside of a project that its instructions import.
+    pub fn imports(&self, project: &Path) -> BTreeMap<String, bool> {
+        let of = key(project).ok().and_then(|key| self.answers.imports.get(&key));
+        of.cloned().unwrap_or_default()
+    }
+
+    /// Saves an answer about a file outside of a project that its instructions import.
+    ///
+    /// # Errors
+    /// When the project is not there, or the answers cannot be written.
+    pub fn set_import(
+        &mut self,
+        project: &Path,
+        file: &str,
+        counts: bool,
+    ) -> Result<(), ConfigError> {
+        let key = key(project)?;
+        self.change(|answers| {
+            answers.imports.entry(key).or_default().insert(file.to_owned(), counts);
+        })
+    }
+
     /// Saves an answer about a folder.
     ///
     /// # Errors
     /// When the folder is not there, or the answers cannot be written.
     pub fn set_trust(&mut self, folder: &Path, trusted: bool) -> Result<(), ConfigError> {
         let key = key(folder)?;
+        self.change(|answers| {
+            answers.folders.insert(key, trusted);
+        })
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Answers)) -> Result<(), ConfigError> {
         // Read again, because another haft may have saved an answer meanwhile.
         let mut answers = read(&self.file)?;
-        answers.folders.insert(key, trusted);
+        change(&mut answers);
         let mut json = serde_json::to_vec_pretty(&answers)
             .map_err(|error| ConfigError::content(&self.file, error.to_string()))?;
         json.push(b'\n');

@@ -52,8 +52,8 @@ pub use crate::{
         },
     },
     stages::{
-        Hook, HookCall, Limits, PermissionAnswer, PostCall, PreCall, Settings, most_characters,
-        standard,
+        Hook, HookCall, Limits, PermissionAnswer, PostCall, PreCall, Settings, Touched,
+        TouchedPaths, most_characters, standard,
     },
     tool::{
         AnyTool, Prepared, Tool,

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use haft_tool::ToolSet;
 use haft_types::{Guideline, Kind};
 
+pub(crate) use self::sections::share;
 pub use self::{
     late_tools::late_tools,
     sections::{Listed, Moves, Prompt, Section, assemble},

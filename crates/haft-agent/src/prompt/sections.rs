@@ -62,7 +62,9 @@ const PROJECT: &str = "# Project context\n\nThe project gives these instructions
 /// not decide which of them is cut. Headings and marks of cuts are not counted.
 pub fn assemble(mut sections: Vec<Section>, budget: usize) -> Prompt {
     sections.sort_by_key(|section| section.moves);
-    let share = share(&sections, budget);
+    let needs: Vec<(usize, usize)> =
+        sections.iter().map(|section| (section.text.len(), section.least)).collect();
+    let share = share(&needs, budget);
     let mut prompt = Prompt { parts: vec![String::new()], listed: Vec::new() };
     let mut last = Moves::Fixed;
     for section in sections {
@@ -95,11 +97,11 @@ pub fn assemble(mut sections: Vec<Section>, budget: usize) -> Prompt {
     prompt
 }
 
-/// The most bytes of a text, so that all fit; what a section keeps at least is kept.
-fn share(sections: &[Section], budget: usize) -> usize {
+/// The most bytes of a text, so that all fit; of each text its bytes, and those that it keeps at least.
+pub(crate) fn share(texts: &[(usize, usize)], budget: usize) -> usize {
     let needed = |share: usize| {
-        let taken = |one: &Section| one.text.len().min(share.max(one.least));
-        sections.iter().map(taken).fold(0, usize::saturating_add)
+        let taken = |(bytes, least): &(usize, usize)| (*bytes).min(share.max(*least));
+        texts.iter().map(taken).fold(0, usize::saturating_add)
     };
     if needed(usize::MAX) <= budget {
         return usize::MAX;

@@ -9,10 +9,10 @@
 )]
 
 mod bus;
-mod context;
 mod driver;
 mod early;
 mod faults;
+mod instructions;
 mod interrupts;
 mod late_tools;
 mod machine;

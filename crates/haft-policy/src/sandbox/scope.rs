@@ -340,6 +340,17 @@ impl Policy {
         self.is_own(path) || find(PROTECTED, path, &self.anchors.home).is_some()
     }
 
+    /// Why no file of instructions may import a path; none where one may. Notes in the folders of
+    /// agents are what they are for.
+    pub fn bars_import(&self, path: &HostPath) -> Option<&'static str> {
+        let home = &self.anchors.home;
+        let is_note = path.file_name().is_some_and(|name| name.ends_with(b".md"));
+        let spot = find(CREDENTIALS, path, home);
+        let spot = spot.or_else(|| find(PROTECTED, path, home).filter(|_| !is_note));
+        let why = "keys, secrets and settings of programs are never imported";
+        (spot.is_some() || (self.is_own(path) && !is_note)).then_some(why)
+    }
+
     /// Names that stay as they are at any depth where confined programs may write; of `.git` only what
     /// makes programs run, which whoever holds them knows.
     pub fn guarded(&self) -> Vec<String> {

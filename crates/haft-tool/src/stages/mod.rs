@@ -20,12 +20,14 @@ pub(crate) mod sandbox;
 mod script;
 mod snapshot;
 mod timeout;
+mod touch;
 
 use std::{sync::Arc, time::Duration};
 
 pub use self::budget::most_characters;
 pub(crate) use self::hooks::Advice;
 pub use self::hooks::{Hook, HookCall, PermissionAnswer, PostCall, PreCall};
+pub use self::touch::{Touched, TouchedPaths};
 pub(crate) use self::{record::started, sandbox::job_tried, script::Git};
 use crate::{DiffLimits, Pipeline};
 
@@ -58,6 +60,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Hooks of the person that see calls before and after they run.
     pub hooks: Vec<Arc<dyn Hook>>,
+    /// What tells the model more of what a call touched.
+    pub touched: Option<Arc<dyn Touched>>,
     /// Limits of the scans around a command, which find what it changed; none scans nothing.
     pub watching: Option<DiffLimits>,
 }
@@ -65,7 +69,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let (limits, hooks) = (Limits::default(), Vec::new());
-        Self { limits, hooks, watching: Some(DiffLimits::default()) }
+        Self { limits, hooks, touched: None, watching: Some(DiffLimits::default()) }
     }
 }
 
@@ -85,6 +89,7 @@ pub fn standard(settings: &Settings) -> Pipeline {
         .then(check::Check(settings.limits.look, hooks()))
         .then(ask::Ask(hooks()))
         .then(snapshot::Snapshot(settings.watching))
+        .then(touch::Touch(settings.touched.clone()))
         .then(budget::Budget)
         .then(hooks::HooksAfter(hooks()))
         .then(sandbox::Sandbox)
@@ -102,7 +107,7 @@ mod tests {
         assert_eq!(
             names.join(" > "),
             "record > interrupt > redact > repeat > prepare > hooks(pre) > resolve > rules > check \
-             > ask > snapshot > budget > hooks(post) > sandbox > guard > timeout > tool"
+             > ask > snapshot > touch > budget > hooks(post) > sandbox > guard > timeout > tool"
         );
     }
 }

@@ -9,25 +9,25 @@ use std::{
 };
 
 use haft_agent::{
-    Agent, AgentConfig, AnswerSchema, Context, Handle, Input, Limits, Moves, Pinned, QueuedMessage,
-    Repin, Section, Surroundings, TalkHooks, context_files, late_tools, same_but_date, system,
+    Agent, AgentConfig, AnswerSchema, Handle, Input, Instructions, Limits, Moves, Pinned,
+    QueuedMessage, Repin, Section, Surroundings, TalkHooks, late_tools, same_but_date, system,
 };
 use haft_config::Layer;
-use haft_host::{Host as _, Local};
+use haft_host::Host as _;
 use haft_llm::{Effort, ModelRef, named_call, pinned_tools};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Filter, ToolSet};
 use haft_tools::{PLAN_ENDS, PlanFile, StructuredOutput, plan_begins};
 use haft_types::{
-    AgentPath, Body, BreakCause, CallId, CallResult, Env, From, HostPath, Level, Message, Mode,
-    Part, ToolSpec,
+    AgentPath, Body, BreakCause, CallId, CallResult, Env, From, Level, Message, Mode, Part,
+    ToolSpec,
 };
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
     base::{Base, home},
-    git,
+    git, instructions,
     model::{
         Chosen, Model, ModelFacts, Others, facts, fallbacks, last_used, model, named, note, unnamed,
     },
@@ -211,7 +211,7 @@ impl AgentBuilder {
     pub async fn repin(&self, cause: BreakCause) -> Result<Repin, Failure> {
         let model = self.model(0)?;
         let dispatcher = self.dispatcher(&model);
-        let context = context(&self.core.base).await?;
+        let context = self.core.instructions.begin().await;
         let git = git::describe(&self.core.base, None).await;
         let around = Surroundings { git, ..surroundings(&self.core.base) };
         let pinned = self.pinned(&dispatcher, &model, &context, &around);
@@ -287,8 +287,15 @@ impl AgentBuilder {
         // What was pinned stays whatever git says now.
         let limit = if before.is_none() { settings.run.git_status_ms } else { 0 };
         let asked = git::changed(&core.dispatcher, Duration::from_millis(limit));
-        let (context, changed) = tokio::join!(context(&core.base), asked);
-        let context = context?;
+        let read = async {
+            // There is one list, that of the main agent; others are told the same.
+            if is_main {
+                core.instructions.begin().await
+            } else {
+                core.instructions.at_start().await
+            }
+        };
+        let (context, changed) = tokio::join!(read, asked);
         let git = git::describe(&core.base, changed).await;
         let around = Surroundings { git, ..surroundings(&core.base) };
         let schema = self.answer_schema(&model)?;
@@ -306,8 +313,8 @@ impl AgentBuilder {
         let (limits, guessed) = window::limits(&named, &core.base).await;
         // Nothing stands in the way of a request any more: from here on the session is kept.
         core.bus.keep()?;
-        for text in context.left_out.into_iter().filter(|_| is_main && cause.is_some()) {
-            notice(core, Level::Warning, text);
+        if is_main {
+            tell_instructions(core, &context, cause.is_some()).await;
         }
         self.tell_guess(guessed.filter(|_| cause.is_some()));
         Ok(AgentConfig {
@@ -367,7 +374,7 @@ impl AgentBuilder {
         &self,
         dispatcher: &Dispatcher,
         model: &Model,
-        context: &Context,
+        context: &Instructions,
         around: &Surroundings,
     ) -> Pinned {
         let tools = &*dispatcher.tools;
@@ -378,7 +385,7 @@ impl AgentBuilder {
         let most = self.core.base.loaded.settings.tool_search.listing_tokens;
         let more = skills_section(&self.core.base, tools).into_iter().chain(late_tools(tools, most));
         let sections = more.chain(self.sections.clone()).collect();
-        let prompt = system(tools, &context.files, around, sections);
+        let prompt = system(tools, &context.context(), around, sections);
         Pinned {
             system: prompt.parts.iter().map(|part| secrets.hide(part).into_owned()).collect(),
             tools: pinned_tools(&*model.provider, &model.target, &listed, &late),
@@ -529,15 +536,18 @@ fn notice(core: &Core, level: Level, text: String) {
     core.bus.emit_or_show(&AgentPath::default(), NO_TURN, Body::Notice { level, text });
 }
 
-/// The instruction files of the project, as far as the rules let them be read.
-pub async fn context(base: &Base) -> Result<Context, Failure> {
-    let project = Local::path(&base.project)?;
-    let skips = base.policy.path_filter("read", &project, &project);
-    // A rule for the whole tool names no path.
-    let read = haft_tools::builtin().into_iter().map(|tool| tool.spec(&Env::default()));
-    let denied = read.filter(|spec| spec.name == "read").any(|spec| base.policy.hides(&spec));
-    let allowed = move |path: &HostPath| !denied && !skips(path);
-    Ok(context_files(&*base.host, &project, &base.place.cwd, &allowed).await)
+/// Tells which files of instructions were read, and what is left out, where requests begin anew.
+async fn tell_instructions(core: &Core, read: &Instructions, begins: bool) {
+    core.instructions.hooked(&read.files).await;
+    if !begins {
+        return;
+    }
+    if let Some(text) = instructions::line(&read.files) {
+        notice(core, Level::Info, text);
+    }
+    for text in &read.left_out {
+        notice(core, Level::Warning, text.clone());
+    }
 }
 
 /// What the end of the system prompt says about the environment, without git.

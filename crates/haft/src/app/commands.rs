@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeSet,
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -35,6 +36,7 @@ use super::{
     agent::{self, mode_set},
     attachments, constraints, cost, explain,
     hooks::{Hooks, Switch, SwitchSaid},
+    instructions::init,
     jobs,
     model::named,
     overview, rewind,
@@ -57,6 +59,7 @@ enum Errand {
     Run(String),
     Model(Option<String>, Option<Effort>),
     Remember(String),
+    Init,
     Undo(UndoRequest, bool),
     Rewind(RewindRequest),
     Compact(Option<String>),
@@ -259,7 +262,8 @@ impl Handler {
         async move {
             let used = main.window_use().await.ok_or(CommandError::Gone)?;
             let model = model.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            Ok(text(window::shown(&core, &model, &used)))
+            let read = core.instructions.shown(&core.dispatcher.conversation).await;
+            Ok(text(window::shown(&core, &model, &used) + &read))
         }
         .boxed()
     }
@@ -316,6 +320,16 @@ impl Commands for Handler {
             Command::Rewind(request) => self.at_rest(Errand::Rewind(request)),
             Command::Run { line } => self.later(Errand::Run(line)),
             Command::Remember { text } => self.later(Errand::Remember(text)),
+            Command::Init { plain: true } => self.later(Errand::Init),
+            Command::Init { plain: false } => {
+                let parts = vec![Part::text(init::PROMPT)];
+                self.later(Errand::Say {
+                    to: self.main.clone(),
+                    parts,
+                    when: When::FollowUp,
+                    attach: false,
+                })
+            }
             Command::Jobs(request) => {
                 let (core, stop) = (self.core.clone(), self.closing.child_token());
                 async move { jobs::carry_out(&core, request, stop).await }.boxed()
@@ -405,6 +419,7 @@ impl Worker {
                 }
                 Errand::Run(line) => self.run(line, stop).await,
                 Errand::Remember(line) => self.remember(&line, stop).await,
+                Errand::Init => self.init(stop).await,
                 Errand::Model(None, None) => Ok(text(format!("model {}\n", self.model()))),
                 Errand::Model(Some(name), effort) => Box::pin(self.set_model(name, effort)).await,
                 Errand::Undo(request, redo) => Box::pin(self.undo(&request, redo)).await,
@@ -523,8 +538,8 @@ impl Worker {
         Ok(Done::Nothing)
     }
 
-    /// Adds a line to the project's instructions; what is there stays.
-    async fn remember(&self, line: &str, stop: CancellationToken) -> Answer {
+    /// The project's instructions, which may be none: the file and what it holds.
+    fn instructions(&self) -> Result<(PathBuf, String), CommandError> {
         let refused = |why| CommandError::Refused { why };
         let path = self.core.base.project.join("AGENTS.md");
         // A repository may make it a link, or a pipe that never ends.
@@ -535,14 +550,33 @@ impl Worker {
             Err(error) => Err(error),
         };
         let found = found.map_err(|error| refused(format!("{}: {error}", path.display())))?;
-        let mut content = String::from_utf8(found).map_err(|_| {
-            refused(format!("{} is not UTF-8: add the line in an editor", path.display()))
+        let content = String::from_utf8(found).map_err(|_| {
+            refused(format!("{} is not UTF-8: change it in an editor", path.display()))
         })?;
+        Ok((path, content))
+    }
+
+    /// Adds a line to the project's instructions; what is there stays.
+    async fn remember(&self, line: &str, stop: CancellationToken) -> Answer {
+        let (path, mut content) = self.instructions()?;
         let end = if content.contains("\r\n") { "\r\n" } else { "\n" };
         if !content.is_empty() && !content.ends_with('\n') {
             content.push_str(end);
         }
         content.extend(["- ", line, end]);
+        let input = json!({"path": path, "content": content});
+        // Events show what became of it.
+        self.core.dispatcher.call_typed("write", input, stop).await;
+        Ok(Done::Nothing)
+    }
+
+    /// Adds the commands that the manifests name to the project's instructions.
+    async fn init(&self, stop: CancellationToken) -> Answer {
+        let (path, content) = self.instructions()?;
+        let written = init::written(&self.core.base.project, &content);
+        let Some(content) = written.map_err(|why| CommandError::Refused { why })? else {
+            return Ok(text("AGENTS.md has all commands that the manifests name\n".to_owned()));
+        };
         let input = json!({"path": path, "content": content});
         // Events show what became of it.
         self.core.dispatcher.call_typed("write", input, stop).await;

@@ -11,6 +11,7 @@ pub(crate) mod executables;
 pub(crate) mod explain;
 pub(crate) mod git;
 pub(crate) mod hooks;
+pub(crate) mod instructions;
 pub(crate) mod jobs;
 pub(crate) mod live;
 pub(crate) mod model;

@@ -20,7 +20,7 @@ use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
     Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SHARED, SaveRule, Services,
-    Session, SettingAccess, Settings as Stages, StateNote, WorkHooks, call_number, standard,
+    Session, SettingAccess, Settings as Stages, StateNote, Touched, WorkHooks, call_number, standard,
 };
 use haft_tools::{PlanFile, Shells};
 use haft_types::{
@@ -35,6 +35,7 @@ use super::{
     base::{Base, find, home, now, recover, secret_names, secrets_of},
     constraints, explain,
     hooks::{Hooks, OfTools, OfWork},
+    instructions::ProjectInstructions,
     peers::InLogs,
     plan_file::SessionPlan,
     problem::Problem,
@@ -102,6 +103,8 @@ pub struct Core {
     pub told_plan: bool,
     /// Hooks of calls and of the conversation; none if there are none.
     pub hooks: Option<Arc<Hooks>>,
+    /// The files of instructions.
+    pub instructions: Arc<ProjectInstructions>,
     /// The model of the main agent's next request, in the form that `--model` takes.
     pub model: Arc<Mutex<String>>,
 }
@@ -200,12 +203,14 @@ impl SessionBuilder<'_> {
             let of_work = OfWork(Arc::downgrade(hooks));
             session.services.insert::<dyn WorkHooks>(Arc::new(of_work));
         }
+        let instructions = Arc::new(ProjectInstructions::of(&base)?);
+        instructions.tell(hooks.as_ref());
         let registry = base.registry(common, &env, &extensions.tools).await?;
         let dispatcher = Arc::new(Dispatcher {
             session,
             conversation: Arc::new(Conversation::resumed(own)),
             tools: Arc::new(registry.assemble(&env)),
-            pipeline: Arc::new(standard(&stages(&base, hooks.as_ref()))),
+            pipeline: Arc::new(standard(&stages(&base, hooks.as_ref(), &instructions))),
             place: base.place(),
             host: base.host.clone(),
             agent: AgentPath::default(),
@@ -231,6 +236,7 @@ impl SessionBuilder<'_> {
             answered,
             resumed,
             hooks,
+            instructions,
         };
         constraints::resume(&core, &values).unwrap_or_else(|why| core.base.problems.warn(why));
         let killed = commands::add(&core, &store, &mut open).await?;
@@ -299,6 +305,7 @@ impl Core {
         let (own, shared) = apart(haft_session::states(events, leaf, &main));
         self.dispatcher.conversation.restore(own);
         self.dispatcher.session.shared.restore(shared);
+        self.instructions.moved();
         if self.listed() != before {
             let (key, value) = ("lists".into(), json!({StateNote::FIELD: StateNote::default()}));
             self.bus.broadcast(&main, NO_TURN, Body::State { key, value });
@@ -564,11 +571,16 @@ pub fn watching(base: &Base) -> Option<DiffLimits> {
     })
 }
 
-fn stages(base: &Base, hooks: Option<&Arc<Hooks>>) -> Stages {
+fn stages(
+    base: &Base,
+    hooks: Option<&Arc<Hooks>>,
+    instructions: &Arc<ProjectInstructions>,
+) -> Stages {
     let call = Some(Duration::from_secs(base.loaded.settings.limits.call_seconds));
     let limits = Limits { call, ..Limits::default() };
     let hooks = hooks.map(|hooks| Arc::new(OfTools(hooks.clone())) as Arc<dyn Hook>);
-    Stages { limits, hooks: hooks.into_iter().collect(), watching: watching(base) }
+    let touched = Some(instructions.clone() as Arc<dyn Touched>);
+    Stages { limits, hooks: hooks.into_iter().collect(), touched, watching: watching(base) }
 }
 
 fn open_log(store: &Store, which: &SessionChoice, base: &Base) -> Result<(Log, Past), Failure> {

@@ -143,6 +143,11 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
             Some(action) => Command::Permissions(PermissionsRequest { action }),
             None => return Err(wrong(format!("{rest:?} is not understood: {PERMISSIONS}"))),
         },
+        "init" => match rest {
+            "" => Command::Init { plain: false },
+            "plain" => Command::Init { plain: true },
+            _ => return Err(wrong(format!("{rest:?} is not understood: {}", usage(spec)))),
+        },
         "context" => Command::Context,
         "cost" => Command::Cost,
         "compact" => compact(rest),
@@ -321,6 +326,7 @@ mod tests {
             ("/permissions drop", "\"drop\" is not understood"),
             ("/permissions take 1", "/permissions [take], /permissions drop N"),
             ("/diff all", "! \"all\" is not understood: /diff [session]"),
+            ("/init all", "! \"all\" is not understood: /init [plain]"),
         ] {
             let Err(told) = read(line, &[], None) else { panic!("{line} is read") };
             let wanted = wanted.split(" or").next().unwrap_or_default();

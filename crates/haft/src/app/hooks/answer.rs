@@ -57,6 +57,7 @@ const fn only_tells(event: HookEvent) -> bool {
             | HookEvent::PermissionDenied
             | HookEvent::PostCompact
             | HookEvent::PostModelSwitch
+            | HookEvent::InstructionsLoaded
     )
 }
 

@@ -234,6 +234,15 @@ impl Hooks {
         self.ask(HookEvent::SessionEnd, due, &json!({"reason": reason})).await;
     }
 
+    /// Tells hooks of files of instructions that were read, each with the reason.
+    pub async fn instructions_loaded(&self, loaded: Vec<(&'static str, Value)>) {
+        for (reason, fields) in loaded {
+            let event = HookEvent::InstructionsLoaded;
+            let due = self.due(event, &[reason.to_owned()], None);
+            self.ask(event, due, &fields).await;
+        }
+    }
+
     /// Waits at most 2 seconds for hooks that run in the background.
     pub async fn close(&self) {
         let mut beside =

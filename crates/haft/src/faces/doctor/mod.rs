@@ -24,7 +24,9 @@ use crate::{
     app::{
         agent,
         base::{Base, CACHES, REPOSITORIES},
-        executables, model,
+        executables,
+        instructions::ProjectInstructions,
+        model,
         session::Extensions,
     },
     cli::{
@@ -351,11 +353,11 @@ pub async fn debug(arguments: &Debug, extensions: &Extensions) -> Ending {
         let json = haft_llm::anthropic::AnthropicMessages::default().tools(&specs);
         return println(&format!("{}\n{} bytes", haft_render::json(&json), json.len()));
     }
-    let context = agent::context(&base).await?;
+    let context = ProjectInstructions::of(&base)?.at_start().await.context();
     let most = base.loaded.settings.tool_search.listing_tokens;
     let more = agent::skills_section(&base, &tools).into_iter().chain(late_tools(&tools, most));
     let around = agent::surroundings(&base);
-    let prompt = system(&tools, &context.files, &around, more.collect());
+    let prompt = system(&tools, &context, &around, more.collect());
     let parts = prompt.parts;
     let bytes: usize = parts.iter().map(String::len).sum();
     print_data(&format!("{}\n\n{bytes} bytes\n", parts.join("\n\n")))

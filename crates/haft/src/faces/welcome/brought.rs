@@ -184,6 +184,7 @@ fn hook(hook: &HookEntry) -> Option<String> {
         HookEvent::PostCompact => "after a talk was summed up",
         HookEvent::PreModelSwitch => "before another model answers",
         HookEvent::PostModelSwitch => "when another model answers",
+        HookEvent::InstructionsLoaded => "when a file of instructions is read",
     };
     let of =
         if hook.matcher.is_empty() { String::new() } else { format!(" ({})", safe(&hook.matcher)) };

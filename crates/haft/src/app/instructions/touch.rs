@@ -1,0 +1,202 @@
+//! What the model is told with the result of a call that touches a folder, or a file that a rule
+//! names, for the first time.
+
+use std::{collections::HashSet, sync::atomic::Ordering};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_agent::{Instruction, Instructions, Rule, Seen, Why, by_rule, in_folders};
+use haft_tool::{StateNote, Touched, TouchedPaths};
+use haft_types::{Body, HostPath, Level};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Found, KEY, ProjectInstructions, WITHIN, Waiting, listing};
+
+/// Most folders that are looked at for a call.
+const FOLDERS: usize = 200;
+/// Most folders of which is known that they have nothing more.
+const KNOWN: usize = 10_000;
+/// Under what the words stand that are told again behind a summary.
+const HEADING: &str = "Instructions of folders and files that were touched, word for word";
+
+/// A file that a conversation was told later, as its log keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Where it is, links resolved.
+    pub at: String,
+    /// The path as shown.
+    pub path: String,
+    /// Why it was read.
+    pub why: Why,
+    /// How many bytes of text it has.
+    pub bytes: usize,
+    /// How many more it has that were left out.
+    pub left_out: u64,
+}
+
+impl Told {
+    /// What a value of a conversation says.
+    pub fn of(value: &Value) -> Option<Self> {
+        Self::deserialize(value.get("file")?).ok()
+    }
+}
+
+impl Touched for ProjectInstructions {
+    fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Acquire)
+    }
+
+    fn words<'a>(&'a self, call: &'a TouchedPaths) -> BoxFuture<'a, Vec<String>> {
+        async move {
+            // One call after the other: what two touch is told once.
+            let mut found = self.found.lock().await;
+            let known: usize = found.empty.values().map(HashSet::len).sum();
+            if self.moved.swap(false, Ordering::AcqRel) || !call.observes || known > KNOWN {
+                found.empty.clear();
+            }
+            if !self.may_tell(&found, call) {
+                return Vec::new();
+            }
+            let work = self.touched(&mut found, call);
+            let Ok(files) = tokio::time::timeout(WITHIN, work).await else { return Vec::new() };
+            drop(found);
+            self.told(call, files).await
+        }
+        .boxed()
+    }
+}
+
+impl ProjectInstructions {
+    /// The files that a call makes count.
+    async fn touched(&self, found: &mut Found, call: &TouchedPaths) -> Vec<Instruction> {
+        let judge = self.judge(&call.cx.permissions().policy, &found.answers);
+        let allowed = |path: &HostPath| judge.allows(path);
+        let barred = |path: &HostPath| judge.policy.bars_import(path);
+        let answer = |path: &HostPath| judge.answer(path);
+        let places = self.places(&allowed, &barred, &answer);
+        let before: Vec<Told> = told_in(call);
+        let mut seen = found.seen.clone();
+        for told in &before {
+            if let Ok(at) = self.project.join(&told.at) {
+                seen.note_place(at);
+            }
+        }
+        let used: usize = before.iter().map(|told| told.bytes).sum();
+        let mut room = self.room.saturating_sub(found.start.bytes().saturating_add(used));
+        let mut files = Vec::new();
+        let mut take = |new: Instructions, found: &mut Found, room: &mut usize| {
+            *room = room.saturating_sub(new.bytes());
+            files.extend(new.files);
+            for rule in new.rules {
+                if found.rules.iter().all(|known| known.rule.file.at != rule.file.at) {
+                    found.rules.push(Waiting::new(rule));
+                }
+            }
+            left_out(found, call, new.left_out);
+        };
+        for (folder, trigger) in self.new_folders(found, call) {
+            let trigger = trigger.shown_from(&self.project).into_owned();
+            let folders = [folder.clone()];
+            let (new, known) = in_folders(places, &folders, &trigger, (room, seen.clone())).await;
+            found.empty.entry(call.cx.agent().clone()).or_default().insert(folder);
+            seen = known;
+            take(new, found, &mut room);
+        }
+        for (rule, trigger) in fitting(found, &call.paths, &seen) {
+            let of = trigger.shown_from(&self.project).into_owned();
+            let why = Why::Rule { of, globs: rule.globs.clone() };
+            let (new, known) = by_rule(places, &rule, why, (room, seen)).await;
+            seen = known;
+            take(new, found, &mut room);
+        }
+        files
+    }
+
+    /// The folders that are touched and may have files, each with the first path in it.
+    fn new_folders(&self, found: &Found, call: &TouchedPaths) -> Vec<(HostPath, HostPath)> {
+        let empty = found.empty.get(call.cx.agent());
+        let mut folders: Vec<(HostPath, HostPath)> = Vec::new();
+        for path in &call.paths {
+            for folder in self.folders(path) {
+                let is_known = folders.iter().any(|(known, _)| *known == folder)
+                    || empty.is_some_and(|empty| empty.contains(&folder));
+                if !is_known && folders.len() < FOLDERS {
+                    folders.push((folder, path.clone()));
+                }
+            }
+        }
+        folders
+    }
+
+    /// Whether there may be something to tell, by what is known without a look at the disk.
+    fn may_tell(&self, found: &Found, call: &TouchedPaths) -> bool {
+        found.rules.iter().any(|rule| call.paths.iter().any(|path| rule.names(path)))
+            || !self.new_folders(found, call).is_empty()
+    }
+
+    /// Keeps what is told in the log; gives the words for the model.
+    async fn told(&self, call: &TouchedPaths, files: Vec<Instruction>) -> Vec<String> {
+        let mut words = Vec::new();
+        for file in &files {
+            let told = Told {
+                at: file.at.text().into_owned(),
+                path: file.path.clone(),
+                why: file.why.clone(),
+                bytes: file.text.len(),
+                left_out: file.left_out,
+            };
+            let note = StateNote {
+                heading: HEADING.to_owned(),
+                words: format!("## {}\n\n{}\n", file.path, file.text),
+                ..StateNote::default()
+            };
+            let value = json!({StateNote::FIELD: note, "file": told, "call": call.cx.call.0});
+            if call.cx.record(format!("{KEY}{}", told.at), value).is_err() {
+                // What the log cannot keep is told with the next touch.
+                continue;
+            }
+            let because = listing::because(&file.why);
+            notice(call, Level::Info, format!("instructions of {}: {because}", file.path));
+            words.push(format!(
+                "[{} gives these instructions; they count because {because}:]\n\n{}",
+                file.path, file.text
+            ));
+        }
+        self.hooked(&files).await;
+        words
+    }
+}
+
+/// The rules that wait for one of these paths, each with it.
+fn fitting(found: &Found, paths: &[HostPath], seen: &Seen) -> Vec<(Rule, HostPath)> {
+    let waiting = found.rules.iter().filter(|waiting| !seen.has(&waiting.rule.file.at));
+    let fits = |waiting: &Waiting| {
+        let path = paths.iter().find(|path| waiting.names(path))?;
+        Some((waiting.rule.clone(), path.clone()))
+    };
+    waiting.filter_map(fits).collect()
+}
+
+/// What the conversation of a call was told.
+fn told_in(call: &TouchedPaths) -> Vec<Told> {
+    let values = call.cx.conversation().values(KEY);
+    values.iter().filter_map(|(_, value)| Told::of(value)).collect()
+}
+
+/// Tells the person once of each file that is left out.
+fn left_out(found: &mut Found, call: &TouchedPaths, texts: Vec<String>) {
+    for text in texts {
+        if found.told.insert(text.clone()) {
+            notice(call, Level::Warning, text);
+        }
+    }
+}
+
+fn notice(call: &TouchedPaths, level: Level, text: String) {
+    // Nothing depends on it.
+    drop(call.cx.session().events.emit(
+        call.cx.agent(),
+        call.cx.turn,
+        Body::Notice { level, text },
+    ));
+}
