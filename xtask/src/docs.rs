@@ -31,8 +31,30 @@ const PARTS: &[Part] = &[
     Part { file: "CONTRIBUTING.md", name: "own tool", make: own_tool },
 ];
 
-/// The test of haft-config that writes the tables of the settings.
-const SETTINGS: &str = "reference::tests::the_page_has_the_tables";
+/// A page with tables that a test of another crate writes.
+struct Page {
+    file: &'static str,
+    package: &'static str,
+    /// The flags of cargo that name the target which has the test.
+    target: &'static [&'static str],
+    test: &'static str,
+}
+
+/// Every such page.
+const PAGES: &[Page] = &[
+    Page {
+        file: "docs/guide/settings.md",
+        package: "haft-config",
+        target: &["--lib"],
+        test: "reference::tests::the_page_has_the_tables",
+    },
+    Page {
+        file: "docs/tools.md",
+        package: "haft-tools",
+        target: &["--test", "it"],
+        test: "other_tools::the_page_lists_every_tool",
+    },
+];
 
 /// The example of a tool, as it is compiled, from its input to its end.
 fn own_tool() -> String {
@@ -70,17 +92,18 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
             println!("{}: {} written", part.file, part.name);
         }
     }
-    settings(project)?;
+    PAGES.iter().try_for_each(|page| written(project, page))?;
     Ok(true)
 }
 
-/// Has the test write the tables of the settings; a name that no test has is a failure.
-fn settings(project: &Project) -> Result<()> {
-    let mut test = cargo(project, &["test", "--quiet", "--package", "haft-config", "--lib"]);
-    test.args(["--", "--exact", SETTINGS]).env("HAFT_UPDATE_DOCS", "1");
-    let (fine, lines) = watch(&mut test, "test result: ok. 1 passed")?;
+/// Has a test write the tables of a page; a name that no test has is a failure.
+fn written(project: &Project, page: &Page) -> Result<()> {
+    let Page { file, package, target, test } = page;
+    let mut cargo = cargo(project, &["test", "--quiet", "--package", package]);
+    cargo.args(*target).args(["--", "--exact", test]).env("HAFT_UPDATE_DOCS", "1");
+    let (fine, lines) = watch(&mut cargo, "test result: ok. 1 passed")?;
     if !fine || lines.is_empty() {
-        bail!("docs/guide/settings.md is not written: {SETTINGS} of haft-config did not pass");
+        bail!("{file} is not written: {test} of {package} did not pass");
     }
     Ok(())
 }

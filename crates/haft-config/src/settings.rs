@@ -362,12 +362,32 @@ pub struct Tools {
     /// helps, as far as that is known; `todo` is that tool for all; `tasks` is tools for tasks with
     /// dependencies instead.
     pub todo: TodoKind,
+    /// Which of haft's tools a model has: `full`, or `small` for small local models, which is `read`,
+    /// `bash`, `edit`, `write`, `grep`, `find` and `ls`. `tools.on` adds to both.
+    pub profile: ToolProfile,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { concurrency: 10, off: Vec::new(), on: Vec::new(), todo: TodoKind::Auto }
+        Self {
+            concurrency: 10,
+            off: Vec::new(),
+            on: Vec::new(),
+            todo: TodoKind::Auto,
+            profile: ToolProfile::Full,
+        }
     }
+}
+
+/// Which of haft's tools a model has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolProfile {
+    /// Those that are on by default, and those that a search finds.
+    #[default]
+    Full,
+    /// Those for files and commands.
+    Small,
 }
 
 /// The list of things to do that a model has.

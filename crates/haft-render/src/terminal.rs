@@ -194,9 +194,9 @@ impl Terminal {
         page: &mut Page,
     ) {
         let (name, size) = (address.map_or_else(|| self.shown(path), Cow::Borrowed), bytes(size));
-        let link = self.links.as_deref().and_then(|host| link::to(host, path, &path.text()));
+        let href = self.links.as_deref().and_then(|host| link::to(host, path, &path.text()));
         page.line(|line| {
-            let line = line.with(Style::Path, &name).linked(link.as_deref());
+            let line = line.with(Style::Path, &name).linked(href.as_deref());
             line.with(Style::Dim, &format!(" ({size})"))
         });
         lines(caption.unwrap_or_default()).for_each(|text| wrapped(text, Style::Plain, page));

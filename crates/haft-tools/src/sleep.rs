@@ -68,7 +68,7 @@ impl Input {
         let note = (asked > LONGEST).then(|| {
             format!(
                 "[{} s are left of that: a call sleeps {} s at most]",
-                (asked - LONGEST).as_secs(),
+                asked.saturating_sub(LONGEST).as_secs(),
                 LONGEST.as_secs()
             )
         });
@@ -138,7 +138,7 @@ impl Tool for Sleep {
         let woke = cx.rest(slept(length, cx)).await;
         let passed = begin.elapsed();
         let slept_ms = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
-        let seconds = slept_ms as f64 / 1000.0;
+        let seconds = Duration::from_millis(slept_ms).as_secs_f64();
         let (woke, why) = match woke {
             Woke::Cancelled => {
                 let text = format!("cancelled after {seconds} s");

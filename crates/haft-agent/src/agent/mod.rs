@@ -729,8 +729,10 @@ impl Agent {
         self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried, wait_ms: None });
         let input = if shortens {
             self.ask()
+        } else if falls_back {
+            None
         } else {
-            if falls_back { None } else { self.cut_off(kind, error, answer.calls) }
+            self.cut_off(kind, error, answer.calls)
         };
         if let Some(input) = input {
             self.step(input).await;

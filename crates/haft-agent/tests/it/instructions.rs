@@ -141,7 +141,7 @@ async fn the_same_file_and_the_same_text_are_taken_once() {
     // The override is what there is, whatever else leads to the other one.
     let world = World::new([(p("AGENTS.md"), "old"), (p("AGENTS.override.md"), "new")]);
     world.host.add_link(&p("CLAUDE.md"), "AGENTS.md").unwrap();
-    world.host.add_file(p("CLAUDE.local.md"), "old").unwrap();
+    world.host.add_file(&p("CLAUDE.local.md"), "old").unwrap();
     assert_eq!(world.paths().await, ["AGENTS.override.md"]);
 }
 

@@ -302,6 +302,7 @@ async fn what_is_known_is_so_after_a_resume_and_with_another_model() {
             context: ContextLimits::default(),
             prices: None,
             output: None,
+            max_tokens: None,
         }));
         world.turn(&handle, "with another").await;
         let body = &bodies(other, &next)[0];

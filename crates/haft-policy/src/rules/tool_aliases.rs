@@ -34,6 +34,8 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("Brief", "brief"),
     ("SendUserFile", "send_file"),
     ("Config", "config"),
+    ("NotebookRead", "read"),
+    ("Snip", "snip"),
     ("TaskStop", "job"),
     ("TaskOutput", "job"),
     ("BashOutput", "job"),

@@ -148,7 +148,7 @@ impl Tool for Read {
         let lines = units::count(self.lines, "line");
         let tokens = units::grouped((self.bytes / TOKEN) as u64);
         ToolSpec {
-            aliases: vec!["view".into(), "cat".into()],
+            aliases: vec!["view".into(), "cat".into(), "NotebookRead".into()],
             output_schema: schema_of::<ReadData>(),
             images: env.vision,
             snippet: format!("Read {what} ({lines} at a time)").into(),

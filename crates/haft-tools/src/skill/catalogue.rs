@@ -20,6 +20,17 @@ pub enum SkillOrigin {
     Shipped,
 }
 
+impl SkillOrigin {
+    /// The name for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::Person => "user",
+            Self::Shipped => "haft",
+        }
+    }
+}
+
 /// One skill or command.
 #[derive(Clone, Debug)]
 pub struct SkillEntry {

@@ -20,7 +20,7 @@ use std::{
 
 use haft_host::{FileKind, ListHow};
 use haft_policy::{Rules, Scope, Verdict};
-use haft_tool::{Cx, StateNote, Tool, schema_of};
+use haft_tool::{Cx, InvokedBy, SkillCommand, StateNote, Tool, WorkHooks, schema_of};
 use haft_types::{
     Access, Budget, EntryKind, Env, Follow, Hash, HostPath, Kind, Loading, Outcome, Place, Plan,
     Shape, Status, Target, ToolError, ToolSpec,
@@ -252,10 +252,10 @@ impl Skill {
         let values =
             Values { all: arguments, words: words(arguments), variables: variables.collect() };
         let mut text = String::new();
-        for stretch in &template.stretches {
+        for (index, stretch) in template.stretches.iter().enumerate() {
             let more = match stretch {
                 Stretch::Text(pieces) => values.text(pieces),
-                Stretch::Run(pieces) => Some(ran(entry, &values, pieces, cx).await),
+                Stretch::Run(pieces) => Some(ran(entry, (&values, pieces), index, cx).await),
                 Stretch::File(pieces) => match values.text(pieces) {
                     Some(path) => Some(attached(entry, &path, cx).await),
                     None => None,
@@ -370,8 +370,8 @@ fn lend(entry: &SkillEntry, head: &FrontMatter, cx: &Cx) -> Lent {
 /// What the output of a command is, in its place.
 async fn ran(
     entry: &SkillEntry,
-    values: &Values<'_>,
-    pieces: &[template::Piece],
+    (values, pieces): (&Values<'_>, &[template::Piece]),
+    index: usize,
     cx: &Cx,
 ) -> String {
     let command = match values.command(pieces) {
@@ -380,6 +380,18 @@ async fn ran(
     };
     if !entry.has_rights {
         return format!("[not run, for the project is not trusted: {command}]");
+    }
+    if let Some(hooks) = cx.service::<dyn WorkHooks>() {
+        let about = SkillCommand {
+            command: command.clone(),
+            id: format!("{}-{index}", cx.call.0),
+            name: entry.name.clone(),
+            source: entry.origin.name().to_owned(),
+            invoked_by: if cx.is_typed() { InvokedBy::User } else { InvokedBy::Model },
+        };
+        if let Some(why) = hooks.skill_command(&about).await {
+            return format!("[not run, for a hook refused it: {}]", cut(&why));
+        }
     }
     let outcome = cx.call("bash", json!({"command": command})).await;
     let text = cut(&outcome.joined_text());

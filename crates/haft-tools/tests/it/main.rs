@@ -33,6 +33,7 @@ mod ls;
 mod mixed;
 mod moves;
 mod notebook;
+mod other_tools;
 mod placeholders;
 mod plan_mode;
 mod properties;

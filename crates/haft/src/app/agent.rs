@@ -383,7 +383,8 @@ impl AgentBuilder {
         let late: Vec<ToolSpec> = tools.deferred().map(copied).collect();
         let secrets = &dispatcher.session.secrets;
         let most = self.core.base.loaded.settings.tool_search.listing_tokens;
-        let more = skills_section(&self.core.base, tools).into_iter().chain(late_tools(tools, most));
+        let more =
+            skills_section(&self.core.base, tools).into_iter().chain(late_tools(tools, most));
         let sections = more.chain(self.sections.clone()).collect();
         let prompt = system(tools, &context.context(), around, sections);
         Pinned {

@@ -18,6 +18,7 @@ use haft_agent::{
     UndoRequest,
 };
 use haft_render::Form;
+use haft_tool::{Expansion, ExpansionKind, WorkHooks};
 use haft_types::{
     AgentPath, Body, BreakCause, Constraint, Effort, From, Mode, Part, QuestionId, Queued, Reply,
     Status, When,
@@ -512,6 +513,7 @@ impl Worker {
         else {
             return Ok(None);
         };
+        let hooked = self.expands(&name, &arguments, parts).await?;
         let mut dispatcher = (*self.core.dispatcher).clone();
         let tools = self.core.base.typed_tools(&self.start.common, &self.core.env);
         if tools.spec("skill").is_none() {
@@ -522,9 +524,36 @@ impl Worker {
         let (_, outcome) = Arc::new(dispatcher).call_typed("skill", input, stop.clone()).await;
         match outcome.status {
             Status::Done => {
-                Ok(Some(attachments::attachment("command", &name, &outcome.joined_text())))
+                let text = [outcome.joined_text()].into_iter().chain(hooked);
+                let text = text.collect::<Vec<_>>().join("\n");
+                Ok(Some(attachments::attachment("command", &name, &text)))
             }
             _ => Err(sentence(&outcome.joined_text())),
+        }
+    }
+
+    /// What hooks add to a skill or command that takes the place of what was typed.
+    async fn expands(
+        &self,
+        name: &str,
+        arguments: &str,
+        parts: &[Part],
+    ) -> Result<Vec<String>, String> {
+        let Some(hooks) = self.core.services().get::<dyn WorkHooks>() else {
+            return Ok(Vec::new());
+        };
+        let source = self.core.base.skills.source_of(name).unwrap_or_default();
+        let expansion = Expansion {
+            kind: ExpansionKind::Command,
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+            source: source.to_owned(),
+            prompt: typed_text(parts).unwrap_or_default().to_owned(),
+        };
+        let said = hooks.expands(&expansion).await;
+        match said.refused {
+            Some(why) => Err(format!("a hook refused /{name}: {why}")),
+            None => Ok(said.context),
         }
     }
 

@@ -20,7 +20,8 @@ use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
     Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SHARED, SaveRule, Services,
-    Session, SettingAccess, Settings as Stages, StateNote, Touched, WorkHooks, call_number, standard,
+    Session, SettingAccess, Settings as Stages, StateNote, Touched, WorkHooks, call_number,
+    standard,
 };
 use haft_tools::{PlanFile, Shells};
 use haft_types::{

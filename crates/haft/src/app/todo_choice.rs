@@ -60,7 +60,7 @@ impl TodoChoice {
     }
 
     /// Whether a search may find a tool that is not on.
-    pub fn may_be_found(self, tool: &str) -> bool {
+    pub fn may_be_found(tool: &str) -> bool {
         tool != TODO && !TASKS.contains(&tool)
     }
 

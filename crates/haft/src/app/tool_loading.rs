@@ -6,12 +6,22 @@
 
 use std::{fs, path::Path};
 
-use haft_types::{Loading, Mode, ToolSpec};
+use haft_config::ToolProfile;
+use haft_types::{Loading, Mode, Origin, ToolSpec};
 
 /// Most names that are looked at.
 const LOOKED_AT: usize = 2_000;
 /// What the names of notebooks end with.
 const NOTEBOOK: &[u8] = b".ipynb";
+
+/// The tools of the small profile.
+const CORE: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
+
+/// Whether a tool belongs to a profile. Those that are not haft's own belong to each.
+pub fn is_of_profile(spec: &ToolSpec, profile: ToolProfile) -> bool {
+    let is_own = spec.origin == Origin::Builtin;
+    profile == ToolProfile::Full || !is_own || CORE.contains(&&*spec.name)
+}
 
 /// What decides whether a deferred tool is seen at once.
 pub struct LoadFacts<'a> {

@@ -17,7 +17,7 @@ use super::{
     executables,
     rules::{at, idle, report_problems},
     todo_choice::TodoChoice,
-    tool_loading::LoadFacts,
+    tool_loading::{LoadFacts, is_of_profile},
 };
 use crate::{
     cli::{Common, exit::Failure},
@@ -59,6 +59,7 @@ impl Base {
             names.iter().any(|name| own_name(name) == spec.name)
         };
         let mode = self.mode;
+        let profile = lists.profile;
         // Looked for only where it matters.
         let has_skills = (!every || no_conversation) && self.skills.has_any();
         let registry = registry.filter(move |spec, env| {
@@ -80,8 +81,11 @@ impl Base {
             if !choice.may_have(&spec.name) {
                 return None;
             }
+            if !every && !is_of_profile(&spec, profile) && !named(&on, &spec) {
+                return None;
+            }
             let is_seen = LoadFacts { every, on: &on, mode, root: &root, has_skills }.has(&spec);
-            let is_found = only.is_none() && choice.may_be_found(&spec.name);
+            let is_found = only.is_none() && TodoChoice::may_be_found(&spec.name);
             let wanted =
                 (is_seen || is_found) && only.as_deref().is_none_or(|only| named(only, &spec));
             let is_there = wanted && !named(&off, &spec) && !policy.hides(&spec);

@@ -190,6 +190,11 @@ impl SkillStore {
         Some((entry.name.clone(), rest.trim().to_owned()))
     }
 
+    /// Where a skill or command comes from, for programs.
+    pub fn source_of(&self, name: &str) -> Option<&'static str> {
+        Some(self.catalogue().find(name)?.origin.name())
+    }
+
     /// Those that a person can type: their names, how their arguments are written, and what they
     /// are for.
     pub fn rows(&self) -> Vec<(String, String, String)> {

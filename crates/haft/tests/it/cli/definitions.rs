@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::{
     line::terminal::Tmux,
     mock_provider::{Mock, Wire},
@@ -26,6 +28,29 @@ fn definitions_are_those_of_the_model() {
         let spec = ran.json();
         assert!(spec["description"].as_str().unwrap().contains("cannot be seen"), "{spec}");
     }
+}
+
+#[test]
+fn small_models_can_have_the_seven_core_tools_alone() {
+    let world = World::new();
+    let definitions = |settings: &str| {
+        world.settings(settings);
+        let ran = world.run(&["debug", "tools"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let (json, bytes) = ran.out.trim_end().rsplit_once('\n').unwrap();
+        let tools: Vec<Value> = serde_json::from_str(json).unwrap();
+        let names = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        let bytes: usize = bytes.strip_suffix(" bytes").unwrap().parse().unwrap();
+        (names, bytes)
+    };
+    let core = ["read", "bash", "edit", "write", "grep", "find", "ls"];
+    let (names, bytes): (Vec<String>, usize) = definitions("tools.profile = 'small'");
+    assert_eq!(names, core);
+    assert!(bytes <= 10_000, "{bytes} bytes");
+    let (names, _) = definitions("tools.profile = 'small'\ntools.on = ['job']");
+    assert_eq!((names.len(), names.last().map(String::as_str)), (8, Some("job")));
+    let (names, _) = definitions("tools.profile = 'full'");
+    assert!(names.len() > core.len() && names.contains(&"tool_search".to_owned()), "{names:?}");
 }
 
 /// The program with a tool that tells what it was made for.

@@ -4,12 +4,13 @@
 use std::io::Write as _;
 
 use haft_testkit::http::HttpResponse;
+use haft_types::{Body, Event};
 use serde_json::{Value, json};
 
 use super::calls::{hook, prints};
 use crate::{
     mock_provider::{Mock, Wire},
-    world::{Input, PATIENCE, Ran, World, collect, ended, example, finish, until},
+    world::{Input, PATIENCE, Ran, World, collect, ended, finish, until},
 };
 
 /// A hook that keeps what it gets as a line of the file `kept`, and then does this.
@@ -158,40 +159,46 @@ fn tasks_are_made_and_completed_as_hooks_let_them() {
 #[test]
 fn expanded_prompts_and_commands_of_skills_are_asked_about() {
     let world = World::new();
+    let file = world.root().join("home/.claude/commands/look.md");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, "Look at $ARGUMENTS.\n\n!`echo seen $1 $2`\n").unwrap();
     let load = |settings: &str| {
         world.settings(settings);
-        let mut haft = world.program(example("work_hooks"));
-        haft.args(["tool", "load", "--input", r#"{"line": "look a.rs b"}"#]);
-        finish(haft, &Input::Nothing)
+        drop(std::fs::remove_dir_all(world.state().join("sessions")));
+        let model = world.script(&[json!({"text": "End."})]);
+        let ran = world.run(&["-p", "/look a.rs b", "--model", &model]);
+        let is_said = |event: &Event| matches!(event.body, Body::User { .. });
+        let events = if ran.code == Some(0) { world.events() } else { Vec::new() };
+        let said: Vec<Event> = events.into_iter().filter(is_said).collect();
+        (ran, format!("{said:?}"))
     };
     let adds = says("UserPromptExpansion", &json!({"additionalContext": "be brief"}));
-    let ran = load(&hook("UserPromptExpansion", "look", &format!("{}{adds}", keeps("")), ""));
-    assert_eq!(ran.out, "Look at a.rs b.\n[a hook adds: be brief]\n", "{ran:?}");
+    let (ran, said) =
+        load(&hook("UserPromptExpansion", "look", &format!("{}{adds}", keeps("")), ""));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(said.contains("Look at a.rs b.") && said.contains("be brief"), "{said}");
     let seen = only(&world, "UserPromptExpansion");
     for (field, wanted) in [
         ("expansion_type", "slash_command"),
         ("command_name", "look"),
         ("command_args", "a.rs b"),
-        ("command_source", "project"),
+        ("command_source", "user"),
         ("prompt", "/look a.rs b"),
     ] {
         assert_eq!(seen[field], wanted, "{seen}");
     }
-    let ran = load(&hook("UserPromptExpansion", "", "echo not that one >&2; exit 2", ""));
-    assert!(ran.code == Some(1) && ran.both_outputs().contains("not that one"), "{ran:?}");
-    let ran = load(&hook("UserPromptExpansion", "other", "exit 2", ""));
+    let (ran, _) = load(&hook("UserPromptExpansion", "", "echo not that one >&2; exit 2", ""));
+    assert!(ran.code != Some(0) && ran.both_outputs().contains("not that one"), "{ran:?}");
+    let (ran, _) = load(&hook("UserPromptExpansion", "other", "exit 2", ""));
     assert_eq!(ran.code, Some(0), "{ran:?}");
 
     drop(std::fs::remove_file(world.work().join("kept")));
-    let ran = load(&hook("PreSkillShellCommand", "", &keeps(""), ""));
-    assert!(ran.code == Some(0) && !ran.out.contains("refused"), "{ran:?}");
+    let (ran, said) = load(&hook("PreSkillShellCommand", "", &keeps(""), ""));
+    assert!(ran.code == Some(0) && said.contains("seen a.rs b"), "{ran:?} {said}");
     let seen = only(&world, "PreSkillShellCommand");
-    assert_eq!((&seen["tool_name"], &seen["invoked_by"]), (&json!("Bash"), &json!("claude")));
-    assert_eq!(seen["tool_input"], json!({"command": "git log -1 -- a.rs b"}));
-    assert_eq!(
-        (&seen["command_name"], &seen["command_source"]),
-        (&json!("look"), &json!("project"))
-    );
+    assert_eq!((&seen["tool_name"], &seen["invoked_by"]), (&json!("Bash"), &json!("user")));
+    assert_eq!(seen["tool_input"], json!({"command": "echo seen 'a.rs' 'b'"}));
+    assert_eq!((&seen["command_name"], &seen["command_source"]), (&json!("look"), &json!("user")));
     let event = "PreSkillShellCommand";
     let decides = |decision: &str| json!({"permissionDecision": decision, "permissionDecisionReason": "no git"});
     for (answer, refused) in [
@@ -203,8 +210,8 @@ fn expanded_prompts_and_commands_of_skills_are_asked_about() {
         ("exit 2".to_owned(), true),
         ("exit 1".to_owned(), false),
     ] {
-        let ran = load(&hook(event, "", &answer, ""));
-        assert_eq!(ran.out.contains("a hook refused its command"), refused, "{answer}: {ran:?}");
+        let (ran, said) = load(&hook(event, "", &answer, ""));
+        assert_eq!(said.contains("a hook refused it"), refused, "{answer}: {ran:?} {said}");
     }
 }
 
