@@ -44,19 +44,14 @@ pub fn call_tool() -> ToolSpec {
     ToolSpec {
         input_schema: json!({
             "type": "object",
-            "properties": {
-                "name": {"type": "string", "description": "The tool's exact name"},
-                "arguments": {"type": "object", "description": "What the tool takes, by its own schema"}
-            },
-            "required": ["name", "arguments"],
-            "additionalProperties": false
+            "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+            "required": ["name", "arguments"]
         })
         .into(),
         ..ToolSpec::new(
             CALL_TOOL,
             "Call a tool",
-            "Calls a tool that is not in your list of tools but was described to you later in the conversation. \
-             Tools of your list are called directly.",
+            "Calls a tool that is not in your list but was described to you in the conversation.",
         )
     }
 }

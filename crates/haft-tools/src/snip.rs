@@ -4,7 +4,9 @@
 //! that can be read at its address.
 
 use haft_tool::{Cx, SnipReport, Tool, WithHistory, schema_of};
-use haft_types::{Access, Env, Kind, Outcome, Place, Plan, Shape, Target, ToolError, ToolSpec};
+use haft_types::{
+    Access, Env, Kind, Loading, Outcome, Place, Plan, Shape, Target, ToolError, ToolSpec,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -51,6 +53,7 @@ impl Tool for Snip {
             hint: "drop history context forget calls results shorten conversation".into(),
             kind: Kind::Other,
             primary: "why".into(),
+            loading: Loading::Deferred,
             ..ToolSpec::new(
                 "snip",
                 "Drop history",

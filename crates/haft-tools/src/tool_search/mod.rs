@@ -40,7 +40,7 @@ pub struct ToolSearch {}
 pub struct Input {
     /// What the tool does, in words; or select:NAME,NAME.
     query: String,
-    /// Most tools, 5 by default.
+    /// 5 by default.
     #[schemars(range(min = 1, max = 20))]
     limit: Option<u64>,
 }
@@ -69,7 +69,7 @@ impl Tool for ToolSearch {
             ..ToolSpec::new(
                 "tool_search",
                 "Find tools",
-                "Load tools that are not in your list, by words or names. Then call them.",
+                "Load tools that are not in your list, to be called then.",
             )
         }
     }
