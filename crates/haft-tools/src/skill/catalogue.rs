@@ -296,12 +296,18 @@ pub fn terms(text: &str) -> impl Iterator<Item = String> + '_ {
         .map(|word| stem(&word).to_owned())
 }
 
+/// Endings of words, the longest of those that end alike first.
+const ENDINGS: &[&str] = &[
+    "ations", "ation", "ions", "ion", "ings", "ing", "ies", "ers", "er", "ates", "ated", "ate",
+    "ed", "es", "e", "s", "y",
+];
+
 /// A word without its ending.
 fn stem(word: &str) -> &str {
-    for ending in ["ing", "ies", "ed", "es", "s"] {
+    for ending in ENDINGS {
         if let Some(stem) = word.strip_suffix(ending)
             && stem.len() >= 3
-            && !(ending == "s" && stem.ends_with('s'))
+            && !(*ending == "s" && stem.ends_with('s'))
         {
             return stem;
         }
@@ -353,6 +359,21 @@ mod tests {
         assert_eq!(Catalogue::default().listing(8_000), None);
         let only = Catalogue::new([entry("c", "x", true)], Vec::new());
         assert_eq!(only.listing(8_000), None);
+    }
+
+    #[test]
+    fn forms_of_a_word_are_one() {
+        for forms in [
+            &["migrate", "migrations", "migrated", "migration"][..],
+            &["database", "databases"],
+            &["query", "queries"],
+            &["process", "processes", "processing"],
+            &["test", "tests", "tested", "testing"],
+            &["users", "user"],
+        ] {
+            let stems: Vec<&str> = forms.iter().map(|form| stem(form)).collect();
+            assert!(stems.iter().all(|stem| *stem == stems[0]), "{forms:?}: {stems:?}");
+        }
     }
 
     #[test]

@@ -153,15 +153,8 @@ impl Base {
         }
         check_models(&loaded, problems);
         let host = Arc::new(host(&loaded, &haft_home, &cwd));
-        let skills = SkillStore::new(&SkillPlaces {
-            cwd: &cwd,
-            project: &project,
-            haft_home: &haft_home,
-            home: environment.home.as_deref(),
-            trusted,
-        });
-        let place = place(&host, &cwd, common, &loaded)?;
-        let place = Arc::new(Place { read_roots: skills.read_roots(), ..place });
+        let skills = skills(&environment, (&cwd, &project), trusted)?;
+        let place = Arc::new(place(&host, &cwd, (common, &loaded), &skills)?);
         let anchors = Anchors {
             cwd: place.cwd.clone(),
             roots: place.roots.clone(),
@@ -257,6 +250,16 @@ pub fn sources(
         environment: environment.clone(),
         command_line: command_line(common),
     }
+}
+
+/// The skills and commands of the person and of a project.
+fn skills(
+    environment: &Environment,
+    (cwd, project_root): (&Path, &Path),
+    trusted: bool,
+) -> Result<SkillStore, Failure> {
+    let (haft_home, home) = (home(environment)?, environment.home.as_deref());
+    Ok(SkillStore::new(&SkillPlaces { cwd, project_root, haft_home, home, trusted }))
 }
 
 /// Names the models of the settings that cannot be meant.
@@ -412,7 +415,12 @@ pub fn project_root(cwd: &Path) -> PathBuf {
     cwd.ancestors().find(holds).unwrap_or(cwd).to_owned()
 }
 
-fn place(host: &Local, cwd: &Path, common: &Common, loaded: &Loaded) -> Result<Place, Failure> {
+fn place(
+    host: &Local,
+    cwd: &Path,
+    (common, loaded): (&Common, &Loaded),
+    skills: &SkillStore,
+) -> Result<Place, Failure> {
     let mut roots = vec![Local::path(cwd)?];
     let more = loaded.settings.permissions.additional_directories.iter().map(PathBuf::from);
     for added in common.add_dir.iter().cloned().chain(more) {
@@ -422,7 +430,7 @@ fn place(host: &Local, cwd: &Path, common: &Common, loaded: &Loaded) -> Result<P
         host: host.name().to_owned().into(),
         cwd: roots[0].clone(),
         roots,
-        read_roots: Vec::new(),
+        read_roots: skills.read_roots(),
         home: host.home().clone(),
         temp: host.temp().clone(),
     })

@@ -67,10 +67,8 @@ impl Base {
             if takes_answer && spec.name == StructuredOutput::NAME {
                 return Some(spec);
             }
-            if no_conversation && OF_CONVERSATIONS.contains(&&*spec.name) {
-                return None;
-            }
-            if no_conversation && spec.name == "skill" && !has_skills {
+            let is_bare = OF_CONVERSATIONS.contains(&&*spec.name);
+            if no_conversation && (is_bare || (spec.name == "skill" && !has_skills)) {
                 return None;
             }
             // Where nobody can be asked and its mode is off, that stays off.

@@ -60,7 +60,7 @@ pub struct SkillPlaces<'a> {
     /// The working folder.
     pub cwd: &'a Path,
     /// The project's root.
-    pub project: &'a Path,
+    pub project_root: &'a Path,
     /// haft's own folder.
     pub haft_home: &'a Path,
     /// The person's home folder.
@@ -72,7 +72,7 @@ pub struct SkillPlaces<'a> {
 impl SkillStore {
     /// Those of a project and of the person. Nothing is looked for yet.
     pub fn new(places: &SkillPlaces<'_>) -> Self {
-        let SkillPlaces { cwd, project, haft_home, home, trusted } = *places;
+        let SkillPlaces { cwd, project_root: project, haft_home, home, trusted } = *places;
         let mut own: Vec<Root> = Vec::new();
         let mut roots: Vec<Root> = Vec::new();
         for (is_command, names) in [(false, &SKILLS[..]), (true, &COMMAND_FOLDERS[..])] {
