@@ -71,9 +71,9 @@ impl Answer {
     }
 
     /// Takes the result of one of its calls out of view; reports whether there was one.
-    pub(crate) fn mask(&mut self, id: &CallId) -> bool {
+    pub(crate) fn mask(&mut self, id: &CallId, staying: &[String]) -> bool {
         let outcome = self.calls.get_mut(id).and_then(|call| call.outcome.as_mut());
-        outcome.is_some_and(|outcome| mask(id, outcome))
+        outcome.is_some_and(|outcome| mask(id, outcome, staying))
     }
 
     /// True when calls have no result yet.
@@ -146,10 +146,12 @@ fn told(outcome: &Outcome) -> Outcome {
     Outcome { status: outcome.status, content: outcome.content.clone(), data, ..Outcome::default() }
 }
 
-/// Replaces what a result says by where it is; reports whether that changed it.
-pub(crate) fn mask(call: &CallId, outcome: &mut Outcome) -> bool {
+/// Replaces what a result says by where it is, and the words that stay; reports whether that changed
+/// it.
+pub(crate) fn mask(call: &CallId, outcome: &mut Outcome, staying: &[String]) -> bool {
     let text = format!("This result is no longer shown; it is kept at {}.", call.address());
-    let content = vec![Part::text(text)];
+    let mut content = vec![Part::text(text)];
+    content.extend(staying.iter().map(Part::text));
     let changed = outcome.content != content;
     outcome.content = content;
     changed

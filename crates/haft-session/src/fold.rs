@@ -45,6 +45,8 @@ pub struct Fold {
     held: Vec<(EventId, Message)>,
     /// The providers' ids of all calls.
     wire_ids: HashSet<String>,
+    /// Words that stay where the result of a call leaves view, by call.
+    staying: HashMap<CallId, Vec<String>>,
     /// All that the person said, compacted or not, each with its event.
     person_messages: Vec<(EventId, Vec<Part>)>,
     revision: u64,
@@ -91,6 +93,7 @@ impl Fold {
                 }
             }
             Body::CallEnded { call, outcome, .. } => self.end_call(call, outcome),
+            Body::State { value, .. } => self.stays(value),
             Body::Masked { calls } => self.mask(calls),
             Body::Compacted { summary, keep_from, .. } => self.compact(summary, *keep_from),
             Body::Snipped { from, to, text } => self.snip(*from, *to, text),
@@ -311,19 +314,29 @@ impl Fold {
         }
     }
 
+    /// Notes the words of a value that the result of a call has, too.
+    fn stays(&mut self, value: &Value) {
+        let call = value.get("call").and_then(Value::as_str);
+        let words = value.get("note").and_then(|note| note.get("words")).and_then(Value::as_str);
+        if let (Some(call), Some(words)) = (call, words) {
+            self.staying.entry(CallId(call.into())).or_default().push(words.to_owned());
+        }
+    }
+
     fn mask(&mut self, calls: &[CallId]) {
         let mut changed = false;
         for call in calls {
+            let staying = self.staying.get(call).map_or(&[][..], Vec::as_slice);
             for answer in self.waiting.iter_mut().chain(&mut self.streaming) {
                 if answer.has(call) {
-                    answer.mask(call);
+                    answer.mask(call, staying);
                 }
             }
             let Some((message, place)) = self.places.get(call).copied() else { continue };
             if let Some(Message::Results { results }) = self.messages.get_mut(message)
                 && let Some(result) = results.get_mut(place)
             {
-                changed |= mask(call, &mut result.outcome);
+                changed |= mask(call, &mut result.outcome, staying);
             }
         }
         self.revision += u64::from(changed);

@@ -27,6 +27,8 @@ pub struct PromptSaid {
     pub refused: Option<String>,
     /// More text for the model, sent after the message.
     pub context: Vec<String>,
+    /// Words of haft's own for the model, sent before that.
+    pub words: Vec<String>,
 }
 
 /// A call of an answer all of whose calls have ended.
@@ -324,6 +326,9 @@ impl Agent {
                 continue;
             }
             self.say(words);
+            for text in said.words {
+                self.say(QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] });
+            }
             for text in said.context {
                 let from = From::Hook("UserPromptSubmit".to_owned());
                 self.say(QueuedMessage { from, parts: vec![Part::text(text)] });

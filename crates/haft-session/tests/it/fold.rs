@@ -184,6 +184,26 @@ fn masked_results_name_their_address() {
 }
 
 #[test]
+fn words_that_stay_are_in_view_where_their_result_is_not() {
+    let value = json!({"note": {"heading": "H", "words": "Say NESTED."}, "call": "c1"});
+    let events = log([
+        user("go"),
+        call(0, "c1"),
+        call(1, "c2"),
+        ended(),
+        Body::State { key: "k".into(), value },
+        call_ended("c1", "long, and Say NESTED."),
+        call_ended("c2", "long"),
+        Body::Masked { calls: vec![CallId::nth(1), CallId::nth(2)] },
+    ]);
+    let mut fold = Fold::new(AgentPath::default());
+    events.iter().for_each(|event| fold.push(event));
+    let line = shown(fold.messages()).pop().unwrap();
+    assert!(line.contains("out://c1.Say NESTED.,c2="), "{line}");
+    assert!(!line.contains("long") && line.ends_with("out://c2."), "{line}");
+}
+
+#[test]
 fn a_summary_never_parts_a_call_from_its_result() {
     let bodies = |keep_from| {
         [

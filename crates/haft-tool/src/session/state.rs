@@ -312,6 +312,9 @@ const fn is_zero(order: &u64) -> bool {
 impl StateNote {
     /// The field of a value that has its note.
     pub const FIELD: &str = "note";
+    /// The field of a value that names the call whose result tells the words: they stay in view
+    /// where that result leaves it.
+    pub const CALL: &str = "call";
 
     /// That of a value; none where it has none.
     pub fn of(value: &Value) -> Option<Self> {
@@ -407,6 +410,11 @@ impl Conversation {
     /// The folder in which the shell was left; none for the workspace root.
     pub fn shell_cwd(&self) -> Option<HostPath> {
         self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes a value that the log has.
+    pub fn note(&self, key: &str, value: Value) {
+        self.set(key, value);
     }
 
     pub(crate) fn set(&self, key: &str, value: Value) {

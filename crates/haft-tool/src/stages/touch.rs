@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_types::{HostPath, Outcome, Part, Plan, Status};
+use haft_host::FileKind;
+use haft_types::{Access, Effect, HostPath, Outcome, Part, Status, Target};
 
 use crate::{Call, Cx, Next, Stage};
 
@@ -19,28 +20,33 @@ pub struct TouchedPaths {
     /// The context of the call.
     pub cx: Cx,
     /// The paths and roots that its plan names, as they are written and with links followed; each
-    /// once.
-    pub paths: Vec<HostPath>,
-    /// Whether it left everything as it was.
-    pub observes: bool,
+    /// once, and whether it was a file when it was looked up.
+    pub paths: Vec<(HostPath, bool)>,
+    /// Whether it may have changed more than these.
+    pub changes_more: bool,
 }
 
 impl TouchedPaths {
     fn of(call: &Call) -> Self {
-        let effects = call.plan().into_iter().flat_map(|plan| &plan.effects);
-        let mut real = call.real_paths().into_iter();
-        let mut paths: Vec<HostPath> = Vec::new();
-        for effect in effects {
-            let real = real.next().flatten();
+        let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
+        let mut paths: Vec<(HostPath, bool)> = Vec::new();
+        for (at, effect) in effects.iter().enumerate() {
             let Some(written) = effect.path() else { continue };
-            for path in std::iter::once(written).chain(&real) {
-                if paths.len() < PATHS && !paths.contains(path) {
-                    paths.push(path.clone());
+            let found = call.located.get(at).and_then(|found| found.as_ref()?.as_ref().ok());
+            let is_file = found.is_some_and(|found| found.kind == FileKind::FILE);
+            for path in std::iter::once(written).chain(found.map(|found| &found.real)) {
+                if paths.len() < PATHS && paths.iter().all(|(known, _)| known != path) {
+                    paths.push((path.clone(), is_file));
                 }
             }
         }
-        let observes = call.plan().is_some_and(Plan::observes);
-        Self { cx: call.cx.clone(), paths, observes }
+        let more = |effect: &Effect| {
+            let target = &effect.target;
+            let is_more = matches!(target, Target::Command { .. } | Target::Anything)
+                || matches!(target, Target::Tree { .. });
+            is_more && effect.access != Access::Observe
+        };
+        Self { cx: call.cx.clone(), paths, changes_more: effects.iter().any(more) }
     }
 }
 

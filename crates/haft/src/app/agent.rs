@@ -334,13 +334,29 @@ impl AgentBuilder {
             prices,
             output,
             concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
-            hooks: core.hooks.clone().filter(|_| is_main).map(|hooks| hooks as Arc<dyn TalkHooks>),
+            hooks: self.talk_hooks(&context),
             schema,
             models: Some(Arc::new(Others {
                 builder: Arc::new(self.again(&named.to_string(), &[])),
                 shown: is_main.then(|| core.model.clone()),
             })),
         })
+    }
+
+    /// What sees messages before the model does: hooks, and questions about instructions.
+    fn talk_hooks(&self, read: &Instructions) -> Option<Arc<dyn TalkHooks>> {
+        let Self { core, path, .. } = self;
+        let hooks = core.hooks.clone().filter(|_| path.is_main());
+        let hooks = hooks.map(|hooks| hooks as Arc<dyn TalkHooks>);
+        if read.outside.is_empty() || !core.env.interactive || !path.is_main() {
+            return hooks;
+        }
+        Some(Arc::new(instructions::ask::Talk {
+            instructions: core.instructions.clone(),
+            dispatcher: core.dispatcher.clone(),
+            bus: core.bus.clone(),
+            hooks,
+        }))
     }
 
     /// What takes the calls of this agent: that of the session, unless something about it differs.
@@ -546,8 +562,11 @@ async fn tell_instructions(core: &Core, read: &Instructions, begins: bool) {
     if let Some(text) = instructions::line(&read.files) {
         notice(core, Level::Info, text);
     }
-    for text in &read.left_out {
-        notice(core, Level::Warning, text.clone());
+    // Where somebody can answer, the first message asks.
+    let unasked = read.outside.iter().filter(|_| !core.env.interactive);
+    let unasked = unasked.map(instructions::ask::unasked);
+    for text in read.left_out.iter().cloned().chain(unasked) {
+        notice(core, Level::Warning, text);
     }
 }
 

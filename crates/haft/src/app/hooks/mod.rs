@@ -442,7 +442,8 @@ impl TalkHooks for Hooks {
                 self.ask(HookEvent::UserPromptSubmit, due, &json!({"prompt": text})).await;
             let refused = answers.iter().find_map(Answer::refused);
             let words = answers.into_iter().flat_map(Answer::words);
-            PromptSaid { refused, context: words.map(|text| added(&text)).collect() }
+            let context = words.map(|text| added(&text)).collect();
+            PromptSaid { refused, context, ..PromptSaid::default() }
         }
         .boxed()
     }

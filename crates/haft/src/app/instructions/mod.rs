@@ -5,6 +5,7 @@
 //! stays as it is. It is told once in a conversation; the log keeps it, so that it is told again
 //! where older messages leave view. All of it together stays within one number of bytes.
 
+pub mod ask;
 pub mod init;
 mod listing;
 mod touch;

@@ -4,13 +4,13 @@
 use std::{collections::HashSet, sync::atomic::Ordering};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_agent::{Instruction, Instructions, Rule, Seen, Why, by_rule, in_folders};
+use haft_agent::{Instruction, Instructions, Outside, Rule, Seen, Why, by_rule, in_folders};
 use haft_tool::{StateNote, Touched, TouchedPaths};
-use haft_types::{Body, HostPath, Level};
+use haft_types::{Body, CallId, HostPath, Level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Found, KEY, ProjectInstructions, WITHIN, Waiting, listing};
+use super::{Found, KEY, ProjectInstructions, WITHIN, Waiting, ask::Asker, listing};
 
 /// Most folders that are looked at for a call.
 const FOLDERS: usize = 200;
@@ -51,15 +51,23 @@ impl Touched for ProjectInstructions {
             // One call after the other: what two touch is told once.
             let mut found = self.found.lock().await;
             let known: usize = found.empty.values().map(HashSet::len).sum();
-            if self.moved.swap(false, Ordering::AcqRel) || !call.observes || known > KNOWN {
+            if self.moved.swap(false, Ordering::AcqRel) || call.changes_more || known > KNOWN {
                 found.empty.clear();
             }
             if !self.may_tell(&found, call) {
                 return Vec::new();
             }
             let work = self.touched(&mut found, call);
-            let Ok(files) = tokio::time::timeout(WITHIN, work).await else { return Vec::new() };
+            let work = tokio::time::timeout(WITHIN, work).await;
+            let Ok((mut files, outside)) = work else { return Vec::new() };
             drop(found);
+            if !outside.is_empty() {
+                let TouchedPaths { cx, .. } = call;
+                let (session, stop) = (cx.session(), &cx.stop);
+                let asker = Asker { session, agent: cx.agent(), turn: cx.turn, stop };
+                let policy = cx.permissions().policy.clone();
+                files.extend(self.ask(asker, &policy, outside).await);
+            }
             self.told(call, files).await
         }
         .boxed()
@@ -68,7 +76,11 @@ impl Touched for ProjectInstructions {
 
 impl ProjectInstructions {
     /// The files that a call makes count.
-    async fn touched(&self, found: &mut Found, call: &TouchedPaths) -> Vec<Instruction> {
+    async fn touched(
+        &self,
+        found: &mut Found,
+        call: &TouchedPaths,
+    ) -> (Vec<Instruction>, Vec<Outside>) {
         let judge = self.judge(&call.cx.permissions().policy, &found.answers);
         let allowed = |path: &HostPath| judge.allows(path);
         let barred = |path: &HostPath| judge.policy.bars_import(path);
@@ -83,10 +95,11 @@ impl ProjectInstructions {
         }
         let used: usize = before.iter().map(|told| told.bytes).sum();
         let mut room = self.room.saturating_sub(found.start.bytes().saturating_add(used));
-        let mut files = Vec::new();
+        let (mut files, mut outside) = (Vec::new(), Vec::new());
         let mut take = |new: Instructions, found: &mut Found, room: &mut usize| {
             *room = room.saturating_sub(new.bytes());
             files.extend(new.files);
+            outside.extend(new.outside);
             for rule in new.rules {
                 if found.rules.iter().all(|known| known.rule.file.at != rule.file.at) {
                     found.rules.push(Waiting::new(rule));
@@ -109,15 +122,16 @@ impl ProjectInstructions {
             seen = known;
             take(new, found, &mut room);
         }
-        files
+        (files, outside)
     }
 
     /// The folders that are touched and may have files, each with the first path in it.
     fn new_folders(&self, found: &Found, call: &TouchedPaths) -> Vec<(HostPath, HostPath)> {
         let empty = found.empty.get(call.cx.agent());
         let mut folders: Vec<(HostPath, HostPath)> = Vec::new();
-        for path in &call.paths {
-            for folder in self.folders(path) {
+        for (path, is_file) in &call.paths {
+            let innermost = if *is_file { path.parent() } else { Some(path.clone()) };
+            for folder in innermost.map(|folder| self.folders(&folder)).unwrap_or_default() {
                 let is_known = folders.iter().any(|(known, _)| *known == folder)
                     || empty.is_some_and(|empty| empty.contains(&folder));
                 if !is_known && folders.len() < FOLDERS {
@@ -130,48 +144,60 @@ impl ProjectInstructions {
 
     /// Whether there may be something to tell, by what is known without a look at the disk.
     fn may_tell(&self, found: &Found, call: &TouchedPaths) -> bool {
-        found.rules.iter().any(|rule| call.paths.iter().any(|path| rule.names(path)))
+        found.rules.iter().any(|rule| call.paths.iter().any(|(path, _)| rule.names(path)))
             || !self.new_folders(found, call).is_empty()
     }
 
     /// Keeps what is told in the log; gives the words for the model.
     async fn told(&self, call: &TouchedPaths, files: Vec<Instruction>) -> Vec<String> {
-        let mut words = Vec::new();
+        let mut told = Vec::new();
         for file in &files {
-            let told = Told {
-                at: file.at.text().into_owned(),
-                path: file.path.clone(),
-                why: file.why.clone(),
-                bytes: file.text.len(),
-                left_out: file.left_out,
-            };
-            let note = StateNote {
-                heading: HEADING.to_owned(),
-                words: format!("## {}\n\n{}\n", file.path, file.text),
-                ..StateNote::default()
-            };
-            let value = json!({StateNote::FIELD: note, "file": told, "call": call.cx.call.0});
-            if call.cx.record(format!("{KEY}{}", told.at), value).is_err() {
-                // What the log cannot keep is told with the next touch.
-                continue;
+            let (key, value) = kept(file, Some(&call.cx.call));
+            // What the log cannot keep is told with a later touch.
+            if call.cx.record(key, value).is_ok() {
+                let because = listing::because(&file.why);
+                notice(call, Level::Info, format!("instructions of {}: {because}", file.path));
+                told.push(words(file));
             }
-            let because = listing::because(&file.why);
-            notice(call, Level::Info, format!("instructions of {}: {because}", file.path));
-            words.push(format!(
-                "[{} gives these instructions; they count because {because}:]\n\n{}",
-                file.path, file.text
-            ));
         }
         self.hooked(&files).await;
-        words
+        told
     }
 }
 
+/// What the log keeps of a file that is told later, with the call whose result tells it.
+pub(super) fn kept(file: &Instruction, call: Option<&CallId>) -> (String, Value) {
+    let told = Told {
+        at: file.at.text().into_owned(),
+        path: file.path.clone(),
+        why: file.why.clone(),
+        bytes: file.text.len(),
+        left_out: file.left_out,
+    };
+    let note = StateNote {
+        heading: HEADING.to_owned(),
+        words: format!("## {}\n\n{}\n", file.path, file.text),
+        ..StateNote::default()
+    };
+    let key = format!("{KEY}{}", told.at);
+    let mut value = json!({StateNote::FIELD: note, "file": told});
+    if let Some(call) = call {
+        value[StateNote::CALL] = json!(call);
+    }
+    (key, value)
+}
+
+/// The words for the model.
+pub(super) fn words(file: &Instruction) -> String {
+    let because = listing::because(&file.why);
+    format!("[{} gives these instructions, because {because}:]\n\n{}", file.path, file.text)
+}
+
 /// The rules that wait for one of these paths, each with it.
-fn fitting(found: &Found, paths: &[HostPath], seen: &Seen) -> Vec<(Rule, HostPath)> {
+fn fitting(found: &Found, paths: &[(HostPath, bool)], seen: &Seen) -> Vec<(Rule, HostPath)> {
     let waiting = found.rules.iter().filter(|waiting| !seen.has(&waiting.rule.file.at));
     let fits = |waiting: &Waiting| {
-        let path = paths.iter().find(|path| waiting.names(path))?;
+        let (path, _) = paths.iter().find(|(path, _)| waiting.names(path))?;
         Some((waiting.rule.clone(), path.clone()))
     };
     waiting.filter_map(fits).collect()
