@@ -254,3 +254,12 @@ fn an_end_is_bad_where_the_call_was() {
         assert_eq!(shown.starts_with("\u{1b}[31m"), is_bad, "{status:?} {exit:?} {shown:?}");
     }
 }
+
+#[test]
+fn a_file_for_the_person_is_a_link() {
+    let (_, sent) = shapes::all().into_iter().find(|(name, _)| *name == "sent").unwrap();
+    let linked = Terminal { color: true, links: Some("box".to_owned()), ..plain() };
+    let text = linked.detail(&sent, room(80, None));
+    assert!(text.contains("file://box/w/out/a%20b.pdf\u{1b}\\"), "{text:?}");
+    assert!(!plain().detail(&sent, room(80, None)).contains("file:"));
+}
