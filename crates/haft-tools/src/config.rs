@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// The answer that changes the setting, and the one that does not.
 const YES: &str = "yes";
 const NO: &str = "no";
-/// Most characters of a value in a text.
+/// Most characters of a value: a person sees all that is to be set.
 const SHOWN: usize = 500;
 
 /// Reads and changes settings.
@@ -47,6 +47,16 @@ struct Data {
     file: Option<String>,
 }
 
+/// A name that is there.
+fn named(name: Option<&str>) -> Option<&str> {
+    name.map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// How long a value is as it is shown.
+fn characters(value: Option<&Value>) -> usize {
+    value.map_or(0, |value| value.to_string().chars().count())
+}
+
 /// What a call wants.
 enum Wanted<'a> {
     Get(&'a str),
@@ -55,33 +65,18 @@ enum Wanted<'a> {
 
 impl Input {
     fn wanted(&self) -> Result<Wanted<'_>, ToolError> {
-        let name = |name: &Option<String>| {
-            name.as_ref().map(|name| name.trim().len()).filter(|length| *length > 0)
-        };
-        match (name(&self.get), name(&self.set), &self.value) {
-            (Some(_), None, None) => {
-                Ok(Wanted::Get(self.get.as_deref().unwrap_or_default().trim()))
-            }
-            (None, Some(_), Some(value)) => {
-                Ok(Wanted::Set(self.set.as_deref().unwrap_or_default().trim(), value))
-            }
-            // As others ask what a setting is.
-            (None, Some(_), None) => {
-                Ok(Wanted::Get(self.set.as_deref().unwrap_or_default().trim()))
-            }
-            (Some(_), Some(_), _) => {
-                let error = ToolError::new("get and set are both given");
-                Err(error.hint("Give get, or set with value."))
-            }
+        let (get, set) = (named(self.get.as_deref()), named(self.set.as_deref()));
+        let (text, hint) = match (get, set, &self.value) {
+            // Others ask by one name what a setting is, and change it by the same.
+            (Some(name), None, None) | (None, Some(name), None) => return Ok(Wanted::Get(name)),
+            (None, Some(name), Some(value)) => return Ok(Wanted::Set(name, value)),
+            (Some(_), Some(_), _) => ("get and set are both given", "Give one of them."),
             (Some(_), None, Some(_)) => {
-                let error = ToolError::new("value does not belong to get");
-                Err(error.hint("Give set with value to change it."))
+                ("value does not belong to get", "Give set with value to change it.")
             }
-            (None, None, _) => {
-                let error = ToolError::new("no setting is named");
-                Err(error.hint("Give get, or set with value."))
-            }
-        }
+            (None, None, _) => ("no setting is named", "Give get, or set with value."),
+        };
+        Err(ToolError::new(text).hint(hint))
     }
 }
 
@@ -107,6 +102,11 @@ impl Tool for Config {
     }
 
     fn plan(&self, input: &Input, place: &Place) -> Result<Plan, ToolError> {
+        let value = characters(input.value.as_ref());
+        if value > SHOWN {
+            let text = format!("value has {value} characters; at most {SHOWN} are taken");
+            return Err(ToolError::new(text).hint("A person has to see all of it."));
+        }
         let short = |name: &str| name.chars().take(100).collect::<String>();
         let (access, title) = match input.wanted()? {
             Wanted::Get(name) => (Access::Observe, format!("Looking at setting {}", short(name))),

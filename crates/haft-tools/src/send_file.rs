@@ -3,6 +3,8 @@
 //! **Invariant:** it is judged as a reading of the file. Of its content only size and hash are
 //! given.
 
+use std::{fmt::Write as _, sync::Arc};
+
 use haft_host::{Host, Located};
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
@@ -96,10 +98,7 @@ impl Tool for SendFile {
 }
 
 /// The file of a kept output, with its address.
-async fn kept(
-    cx: &Cx,
-    asked: &str,
-) -> Result<(std::sync::Arc<dyn Host>, Located, String), ToolError> {
+async fn kept(cx: &Cx, asked: &str) -> Result<(Arc<dyn Host>, Located, String), ToolError> {
     let call = CallId::from_address(asked);
     let unknown = || {
         let shown: String = asked.chars().take(150).collect();
@@ -159,7 +158,10 @@ async fn digest(
             break;
         }
     }
-    let hash = context.finish();
-    let digits = hash.as_ref().iter().map(|byte| format!("{byte:02x}"));
-    Ok(Some((size, digits.collect())))
+    let mut digits = String::new();
+    for byte in context.finish().as_ref() {
+        // Writing to a string cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    Ok(Some((size, digits)))
 }

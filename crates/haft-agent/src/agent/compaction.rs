@@ -401,10 +401,12 @@ impl Agent {
         }
         let limits = self.limits();
         let is_over = limits.window.is_some_and(|window| before + limits.for_answer() > window);
-        let input = match asks {
-            false => None,
-            true if is_over => Some(Input::AnswerCut { error: text, calls: Vec::new() }),
-            true => self.ask(),
+        let input = if asks && is_over {
+            Some(Input::AnswerCut { error: text, calls: Vec::new() })
+        } else if asks {
+            self.ask()
+        } else {
+            None
         };
         let is_busy = !self.machine.is_idle();
         self.load.is_busy.store(is_busy, std::sync::atomic::Ordering::Release);

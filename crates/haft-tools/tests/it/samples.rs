@@ -383,6 +383,7 @@ fn config(sample: Sample) -> Sample {
             (set("terminal.theme", json!("pink")), vec!["pink"]),
             (json!({"get": "a", "set": "b"}), vec!["both"]),
             (json!({"get": "a", "value": 1}), vec!["value"]),
+            (set("terminal.theme", json!("x".repeat(1 << 20))), vec!["1048578", "500"]),
         ],
         denied: Some(("Config", json!({"get": "terminal.theme"}))),
         ..sample

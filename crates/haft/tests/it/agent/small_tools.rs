@@ -240,3 +240,34 @@ fn only_listed_settings_are_there_and_a_person_allows_each_change() {
     let ran = world.tool("config", &json!({"get": "terminal.theme"}), &[]);
     assert!(ran.out.contains("terminal.theme is \"dark\" (user settings)"), "{ran:?}");
 }
+
+#[test]
+fn the_person_behind_a_client_allows_the_change_of_a_setting() {
+    let world = World::new();
+    let mut client = Client::start(&world, &[]);
+    client.greet(&json!({"elicitation": {}}));
+    let file = world.state().join("settings.toml");
+    for (id, result, wanted, after) in [
+        (1, json!({"action": "decline"}), "terminal.theme stays", ""),
+        (
+            2,
+            json!({"action": "accept", "content": {"answer": "yes"}}),
+            "terminal.theme is \"dark\" from the next start on",
+            "[terminal]\ntheme = \"dark\"\n",
+        ),
+    ] {
+        client.begin(&json!(id), "config", &json!({"set": "terminal.theme", "value": "dark"}));
+        let asked = client.next();
+        assert_eq!(asked["method"], "elicitation/create", "{asked}");
+        let message = asked["params"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("Now: \"terminal\"") && message.contains("Then: \"dark\""),
+            "{asked}"
+        );
+        client.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string());
+        let answer = client.next().to_string();
+        assert!(answer.contains(&wanted.replace('"', "\\\"")), "{wanted}: {answer}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap_or_default(), after);
+    }
+    client.ends_well();
+}

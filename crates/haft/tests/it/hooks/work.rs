@@ -310,3 +310,56 @@ fn a_change_of_the_model_is_asked_about_and_told() {
     let ran = switch(&(told + &asks), &format!("go\n/model {first}\n"));
     assert!(kept(&world).is_empty() && !ran.both_outputs().contains("costs"), "{ran:?}");
 }
+
+#[test]
+fn a_compaction_of_its_own_accord_is_asked_about_once_and_left_where_there_is_room() {
+    let wire = Wire::OpenAi;
+    for (window, has_room) in [(26_000, true), (17_500, false)] {
+        let world = World::new();
+        let mock = long_talk(wire);
+        let hook = hook("PreCompact", "auto", &keeps("echo keep it >&2; exit 2"), "");
+        let model = wire.model();
+        world.settings(&format!(
+            "[models.\"{model}\"]\ncontext = {window}\n[context]\ncompact_percent = 60\n{hook}"
+        ));
+        let run = |flags: &[&str]| finish(wire.haft(&world, &mock.url(), flags), &Input::Nothing);
+        assert_eq!(run(&["-p", "go"]).code, Some(0));
+        let ran = run(&["-p", "and now?", "-c"]);
+        let seen = only(&world, "PreCompact");
+        assert_eq!(
+            (&seen["trigger"], &seen["custom_instructions"]),
+            (&json!("auto"), &Value::Null)
+        );
+        let why = "a hook keeps the conversation as it is: keep it";
+        if has_room {
+            assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Yes.\n"), "{ran:?}");
+        } else {
+            assert!(ran.code == Some(1) && ran.err.contains(why), "{ran:?}");
+        }
+        let is_summary = |body: &String| body.contains("You sum up the work");
+        assert!(!mock.bodies().iter().any(is_summary), "{window}");
+    }
+}
+
+#[test]
+fn a_model_that_takes_the_place_of_another_is_told() {
+    let world = World::new();
+    let hook = hook("PostModelSwitch", "openai/mock-2", &keeps(""), "");
+    world.settings(&format!("[model]\nretry_seconds = 0\nfallback = 'openai/mock-2'\n{hook}"));
+    let wire = Wire::OpenAi;
+    let mock = Mock::with(move |_, request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        if body["model"] == "mock-2" {
+            return wire.text("Done by the other.");
+        }
+        HttpResponse::new(529, "application/json", r#"{"error":{"message":"full up"}}"#.to_owned())
+    });
+    let ran = finish(wire.haft(&world, &mock.url(), &["-p", "go"]), &Input::Nothing);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Done by the other.\n"), "{ran:?}");
+    let seen = only(&world, "PostModelSwitch");
+    assert_eq!(
+        (&seen["from_model"], &seen["to_model"]),
+        (&json!(wire.model()), &json!("openai/mock-2"))
+    );
+    assert_eq!((&seen["source"], &seen["requested_model"]), (&json!("auto"), &Value::Null));
+}
