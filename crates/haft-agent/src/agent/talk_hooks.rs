@@ -274,7 +274,7 @@ impl Agent {
                     self.step(input).await;
                 }
             }
-            HookResult::Batch(PromptSaid { refused, context }) => {
+            HookResult::Batch(PromptSaid { refused, context, .. }) => {
                 for text in context {
                     let from = From::Hook("PostToolBatch".to_owned());
                     self.say(QueuedMessage { from, parts: vec![Part::text(text)] });

@@ -58,7 +58,7 @@ impl Base {
         let named = |names: &[String], spec: &ToolSpec| {
             names.iter().any(|name| own_name(name) == spec.name)
         };
-        let mode = self.mode;
+        let begin = self.mode;
         let profile = lists.profile;
         // Looked for only where it matters.
         let has_skills = (!every || no_conversation) && self.skills.has_any();
@@ -72,7 +72,7 @@ impl Base {
                 return None;
             }
             // Where nobody can be asked and its mode is off, that stays off.
-            let is_of_mode = spec.known_in.is_none_or(|known| known == mode);
+            let is_of_mode = spec.known_in.is_none_or(|known| known == begin);
             if !is_of_mode && !env.interactive && !every {
                 return None;
             }
@@ -82,7 +82,8 @@ impl Base {
             if !every && !is_of_profile(&spec, profile) && !named(&on, &spec) {
                 return None;
             }
-            let is_seen = LoadFacts { every, on: &on, mode, root: &root, has_skills }.has(&spec);
+            let is_seen =
+                LoadFacts { every, on: &on, mode: begin, root: &root, has_skills }.has(&spec);
             let is_found = only.is_none() && TodoChoice::may_be_found(&spec.name);
             let wanted =
                 (is_seen || is_found) && only.as_deref().is_none_or(|only| named(only, &spec));

@@ -491,7 +491,8 @@ impl TalkHooks for Hooks {
             let answers = self.ask(HookEvent::PostToolBatch, due, &fields).await;
             let refused = answers.iter().find_map(Answer::refused);
             let words = answers.into_iter().flat_map(Answer::words);
-            PromptSaid { refused, context: words.map(|text| added(&text)).collect() }
+            let context = words.map(|text| added(&text)).collect();
+            PromptSaid { refused, context, ..PromptSaid::default() }
         }
         .boxed()
     }

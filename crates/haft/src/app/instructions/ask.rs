@@ -6,7 +6,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_agent::{Bus, Instruction, Outside, PromptSaid, TalkHooks, let_in};
+use haft_agent::{
+    BatchCall, Bus, CompactTrigger, HookMoment, Instruction, Outside, PromptSaid, TalkHooks, let_in,
+};
 use haft_config::Trust;
 use haft_policy::Policy;
 use haft_tool::{Dispatcher, Session};
@@ -201,6 +203,46 @@ impl TalkHooks for Talk {
         match &self.hooks {
             Some(hooks) => hooks.clone().stop(said, again),
             None => std::future::ready(None).boxed(),
+        }
+    }
+
+    fn sees(&self, moment: HookMoment) -> bool {
+        self.hooks.as_ref().is_some_and(|hooks| hooks.sees(moment))
+    }
+
+    fn batch(self: Arc<Self>, calls: Vec<BatchCall>) -> BoxFuture<'static, PromptSaid> {
+        match &self.hooks {
+            Some(hooks) => hooks.clone().batch(calls),
+            None => std::future::ready(PromptSaid::default()).boxed(),
+        }
+    }
+
+    fn failed(
+        self: Arc<Self>,
+        error: &'static str,
+        details: String,
+        said: String,
+    ) -> BoxFuture<'static, ()> {
+        match &self.hooks {
+            Some(hooks) => hooks.clone().failed(error, details, said),
+            None => std::future::ready(()).boxed(),
+        }
+    }
+
+    fn before_compaction(
+        self: Arc<Self>,
+        trigger: CompactTrigger,
+        instructions: Option<String>,
+    ) -> BoxFuture<'static, Option<String>> {
+        match &self.hooks {
+            Some(hooks) => hooks.clone().before_compaction(trigger, instructions),
+            None => std::future::ready(None).boxed(),
+        }
+    }
+
+    fn after_compaction(self: Arc<Self>, trigger: CompactTrigger, summary: String) {
+        if let Some(hooks) = &self.hooks {
+            hooks.clone().after_compaction(trigger, summary);
         }
     }
 
