@@ -374,15 +374,8 @@ impl Reader<'_> {
     }
 }
 
-/// The variables of bodies: each by haft's name and by Claude Code's.
-pub const VARIABLES: &[&str] = &[
-    "HAFT_SKILL_DIR",
-    "CLAUDE_SKILL_DIR",
-    "HAFT_SESSION_ID",
-    "CLAUDE_SESSION_ID",
-    "HAFT_PROJECT_DIR",
-    "CLAUDE_PROJECT_DIR",
-];
+/// The variables of bodies, as Claude Code calls them.
+pub const VARIABLES: &[&str] = &["CLAUDE_SKILL_DIR", "CLAUDE_SESSION_ID", "CLAUDE_PROJECT_DIR"];
 
 /// Arguments behind a body that does not say where they go.
 pub fn push_arguments(text: &mut String, arguments: &str) {

@@ -43,7 +43,7 @@ pub struct Root {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct Discovery {
     /// Skills and commands, those that count first.
     pub entries: Vec<SkillEntry>,
     /// What is wrong, for people.
@@ -61,8 +61,8 @@ pub fn stamp(path: &Path) -> Option<SystemTime> {
 }
 
 /// Looks into all roots. Links of a project have to stay within it.
-pub fn scan(roots: &[Root], project: &Path) -> Found {
-    let mut found = Found::default();
+pub fn scan(roots: &[Root], project: &Path) -> Discovery {
+    let mut found = Discovery::default();
     for root in roots {
         found.stamps.push((root.path.clone(), stamp(&root.path)));
         let Ok(real) = root.path.canonicalize() else { continue };
@@ -79,7 +79,7 @@ pub fn scan(roots: &[Root], project: &Path) -> Found {
     found
 }
 
-impl Found {
+impl Discovery {
     fn tell(&mut self, path: &Path, why: &str) {
         if self.problems.len() < TOLD {
             self.problems.push(format!("{}: {why}", path.display()));

@@ -21,7 +21,7 @@ use haft_tools::{
 };
 use haft_types::{HostPath, Part};
 
-use self::discovery::{Found, Root, scan, stamp};
+use self::discovery::{Discovery, Root, scan, stamp};
 pub use self::test_phrases::tried;
 
 /// The skill that haft brings along.
@@ -103,7 +103,7 @@ impl SkillStore {
     }
 
     fn look(&self, state: &mut State) -> Arc<Catalogue> {
-        let Found { entries, problems, stamps, folders, .. } = scan(&self.roots, &self.project);
+        let Discovery { entries, problems, stamps, folders, .. } = scan(&self.roots, &self.project);
         let all = entries.into_iter().chain(shipped());
         let catalogue = Arc::new(Catalogue::new(all, problems));
         (state.stamps, state.folders) = (stamps, folders);
