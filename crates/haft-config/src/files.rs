@@ -229,9 +229,8 @@ pub fn set_value(path: &Path, name: &str, value: &Value) -> Result<(), ConfigErr
     match toml_value(value) {
         Some(value) => {
             // What stands around the value stays there.
-            let decor =
-                inner.get(last).and_then(|item| item.as_value()).map(toml_edit::Value::decor);
-            let decor = decor.cloned();
+            let before = inner.get(last).and_then(|item| item.as_value());
+            let decor = before.map(toml_edit::Value::decor).cloned();
             let mut value = value;
             if let Some(decor) = decor {
                 *value.decor_mut() = decor;

@@ -194,10 +194,10 @@ impl Terminal {
         page: &mut Page,
     ) {
         let (name, size) = (address.map_or_else(|| self.shown(path), Cow::Borrowed), bytes(size));
-        let href = self.links.as_deref().and_then(|host| link::to(host, path, &path.text()));
+        let target = self.links.as_deref().and_then(|host| link::to(host, path, &path.text()));
         page.line(|line| {
-            let line = line.with(Style::Path, &name).linked(href.as_deref());
-            line.with(Style::Dim, &format!(" ({size})"))
+            let named = line.with(Style::Path, &name).linked(target.as_deref());
+            named.with(Style::Dim, &format!(" ({size})"))
         });
         lines(caption.unwrap_or_default()).for_each(|text| wrapped(text, Style::Plain, page));
     }

@@ -1,4 +1,4 @@
-//! think, sleep, brief, send_file and config through every face.
+//! `think`, `sleep`, `brief`, `send_file` and `config` through every face.
 
 use std::{io::Write as _, process::Stdio};
 
@@ -106,10 +106,10 @@ fn a_file_is_handed_over_as_it_is_read() {
     assert_eq!(ran.code, Some(2), "a denial of read as a whole takes it away: {ran:?}");
     // What a reading asks about.
     let read = world.tool("read", &json!({"path": "../home/.ssh/id_rsa"}), &[]);
-    let sent = send("../home/.ssh/id_rsa", &[]);
-    assert_eq!((read.code, sent.code), (Some(1), Some(1)), "{read:?} {sent:?}");
+    let other = send("../home/.ssh/id_rsa", &[]);
+    assert_eq!((read.code, other.code), (Some(1), Some(1)), "{read:?} {other:?}");
     let reason = |ran: &Ran| ran.err.lines().next().unwrap_or_default().to_owned();
-    assert_eq!(reason(&read), reason(&sent));
+    assert_eq!(reason(&read), reason(&other));
     // The whole output of a call, at its address.
     let calls = [
         json!({"name": "bash", "input": {"command": "seq 100000; touch made"}}),
