@@ -382,7 +382,9 @@ mod tests {
 
         // Taken back to before the second message: nothing was called by its name then.
         let mut fold = Fold::new(AgentPath::default());
-        events.iter().for_each(|event| fold.push(event));
+        for event in &events {
+            fold.push(event);
+        }
         let mut known = Known::default();
         known.look_at(&fold, &set);
         fold.restart(events[..1].iter());

@@ -67,7 +67,7 @@ pub fn late_tools(tools: &ToolSet, most: u64) -> Option<Section> {
     }
     let how = match finder {
         Some(finder) => format!(
-            "These are there, too. `{}` loads them, by words or by `select:NAME`:\n",
+            "These are there, too. `{}` loads them: by words, or by `select:` and names.\n",
             finder.name
         ),
         None => "These are there, too; call them by their names:\n".to_owned(),

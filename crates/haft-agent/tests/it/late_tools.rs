@@ -174,7 +174,7 @@ fn bodies(kind: &Kind, model: &Arc<Scripted>) -> Vec<String> {
 
 fn starts(events: &[Body]) -> Vec<(String, Option<Value>)> {
     let start = |body: &Body| match body {
-        Body::CallStarted { tool, input, .. } => Some((tool.to_string(), input.clone())),
+        Body::CallStarted { tool, input, .. } => Some((tool.clone(), input.clone())),
         _ => None,
     };
     events.iter().filter_map(start).collect()
@@ -264,7 +264,9 @@ fn resumed(world: &World) -> Fold {
     let store = Store::open(world.home.path());
     let mut fold = Fold::new(AgentPath::default());
     let events: Vec<Event> = store.events(&world.id).unwrap().map(Result::unwrap).collect();
-    events.iter().for_each(|event| fold.push(event));
+    for event in &events {
+        fold.push(event);
+    }
     fold
 }
 

@@ -88,7 +88,7 @@ fn a_tool_is_found_loaded_and_called_and_stays_known() {
         let started: Vec<(String, Option<Value>)> = events
             .iter()
             .filter_map(|event| match &event.body {
-                Body::CallStarted { tool, input, .. } => Some((tool.to_string(), input.clone())),
+                Body::CallStarted { tool, input, .. } => Some((tool.clone(), input.clone())),
                 _ => None,
             })
             .collect();
@@ -136,9 +136,9 @@ fn a_rule_and_a_hook_see_the_tool_that_is_meant() {
 fn where_nothing_is_deferred_there_is_no_search() {
     let wire = WIRES[0];
     for (settings, flags) in [
-        ("[tools]\noff = ['notebook_edit']\n", &[][..]),
+        ("[tools]\noff = ['notebook_edit', 'snip']\n", &[][..]),
         ("", &["--tools", "read,bash"]),
-        ("[tools]\non = ['notebook_edit']\n", &[]),
+        ("[tools]\non = ['notebook_edit', 'snip']\n", &[]),
     ] {
         let world = World::new();
         world.settings(settings);
