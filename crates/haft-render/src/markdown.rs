@@ -79,16 +79,10 @@ impl Markdown {
             }
             Shape::Markdown { text } => prose(out, text),
             Shape::Thought { text } => fence(out, "", lines(text).map(Cow::Borrowed), room),
-            Shape::Message { text } => {
-                let _ = writeln!(out, "**{MESSAGE}**\n");
-                prose(out, text);
-            }
+            Shape::Message { text } => message(out, text),
             Shape::Sent { path, address, size, caption, .. } => {
                 let name = address.as_deref().map_or_else(|| self.shown(path), Cow::Borrowed);
-                head(out, &name, &format!(" ({})", bytes(*size)));
-                for text in lines(caption.as_deref().unwrap_or_default()) {
-                    let _ = writeln!(out, "{}", escape(text));
-                }
+                sent(out, (&name, *size), caption.as_deref());
             }
             Shape::Image { blob, size, path } => {
                 let text = image_text(blob, *size, path.as_ref().map(|path| self.shown(path)));
@@ -136,6 +130,20 @@ impl Markdown {
             None => path.text(),
         }
     }
+}
+
+/// A file that is handed to the person.
+fn sent(out: &mut String, (name, size): (&str, u64), caption: Option<&str>) {
+    head(out, name, &format!(" ({})", bytes(size)));
+    for text in lines(caption.unwrap_or_default()) {
+        let _ = writeln!(out, "{}", escape(text));
+    }
+}
+
+/// Words for the person, below a head.
+fn message(out: &mut String, text: &str) {
+    let _ = writeln!(out, "**{MESSAGE}**\n");
+    prose(out, text);
 }
 
 fn tree(out: &mut String, nodes: &[Node], room: Room) {

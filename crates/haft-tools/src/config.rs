@@ -57,19 +57,19 @@ fn characters(value: Option<&Value>) -> usize {
     value.map_or(0, |value| value.to_string().chars().count())
 }
 
-/// What a call wants.
-enum Wanted<'a> {
+/// What a call asks for.
+enum Request<'a> {
     Get(&'a str),
     Set(&'a str, &'a Value),
 }
 
 impl Input {
-    fn wanted(&self) -> Result<Wanted<'_>, ToolError> {
+    fn request(&self) -> Result<Request<'_>, ToolError> {
         let (get, set) = (named(self.get.as_deref()), named(self.set.as_deref()));
         let (text, hint) = match (get, set, &self.value) {
             // Others ask by one name what a setting is, and change it by the same.
-            (Some(name), None, None) | (None, Some(name), None) => return Ok(Wanted::Get(name)),
-            (None, Some(name), Some(value)) => return Ok(Wanted::Set(name, value)),
+            (Some(name), None, None) | (None, Some(name), None) => return Ok(Request::Get(name)),
+            (None, Some(name), Some(value)) => return Ok(Request::Set(name, value)),
             (Some(_), Some(_), _) => ("get and set are both given", "Give one of them."),
             (Some(_), None, Some(_)) => {
                 ("value does not belong to get", "Give set with value to change it.")
@@ -108,9 +108,9 @@ impl Tool for Config {
             return Err(ToolError::new(text).hint("A person has to see all of it."));
         }
         let short = |name: &str| name.chars().take(100).collect::<String>();
-        let (access, title) = match input.wanted()? {
-            Wanted::Get(name) => (Access::Observe, format!("Looking at setting {}", short(name))),
-            Wanted::Set(name, _) => (Access::Modify, format!("Changing setting {}", short(name))),
+        let (access, title) = match input.request()? {
+            Request::Get(name) => (Access::Observe, format!("Looking at setting {}", short(name))),
+            Request::Set(name, _) => (Access::Modify, format!("Changing setting {}", short(name))),
         };
         let settings = Target::State { name: "settings".into() };
         Ok(Plan::new(place, title).with(access, settings))
@@ -118,15 +118,15 @@ impl Tool for Config {
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
         let settings = cx.session().services.required::<dyn SettingAccess>()?;
-        match input.wanted()? {
-            Wanted::Get(name) => {
+        match input.request()? {
+            Request::Get(name) => {
                 let found = settings.get(name)?;
                 let text = format!("{name} is {} ({})", shown(&found.value), found.from);
                 let data =
                     Data { name: name.to_owned(), value: found.value, changed: false, file: None };
                 Ok(outcome(text, &data))
             }
-            Wanted::Set(name, value) => {
+            Request::Set(name, value) => {
                 let change = settings.check(name, value)?;
                 changed(&*settings, change, cx).await
             }

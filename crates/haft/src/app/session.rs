@@ -199,11 +199,7 @@ impl SessionBuilder<'_> {
         let_plan_grow(&session)?;
         let own = past.restore(&session);
         let session = Arc::new(session);
-        let hooks = Hooks::of(&base, &bus, session.clone(), log_path);
-        if let Some(hooks) = &hooks {
-            let of_work = OfWork(Arc::downgrade(hooks));
-            session.services.insert::<dyn WorkHooks>(Arc::new(of_work));
-        }
+        let hooks = hooks(&base, &bus, &session, log_path);
         let instructions = Arc::new(ProjectInstructions::of(&base)?);
         instructions.tell(hooks.as_ref());
         let registry = base.registry(common, &env, &extensions.tools).await?;
@@ -247,6 +243,14 @@ impl SessionBuilder<'_> {
         core.fold = followed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(core)
     }
+}
+
+/// The hooks of a session, which its tools find among its services; none if there are none.
+fn hooks(base: &Base, bus: &Bus, session: &Arc<Session>, log: PathBuf) -> Option<Arc<Hooks>> {
+    let hooks = Hooks::of(base, bus, session.clone(), log)?;
+    let of_work = OfWork(Arc::downgrade(&hooks));
+    session.services.insert::<dyn WorkHooks>(Arc::new(of_work));
+    Some(hooks)
 }
 
 /// The values of the main agent's log: those of its conversation, and those that all agents share.

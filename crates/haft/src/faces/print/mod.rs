@@ -4,7 +4,7 @@
 //! lines of JSON that end with that object. Nobody can be asked here, so a call that would ask is
 //! denied, and that is reported.
 
-mod handed;
+mod deliveries;
 mod lines;
 mod out;
 
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use self::{
-    handed::{FileSent, Handed},
+    deliveries::{Deliveries, FileSent},
     lines::{Denied, Lines},
     out::Out,
 };
@@ -70,7 +70,7 @@ struct RunResult {
     tells_people: bool,
     /// What was to be done at the end, as the lists of the session have it.
     todo: Vec<TodoItem>,
-    handed: Handed,
+    deliveries: Deliveries,
     session: Option<String>,
     /// What that cost, once the session is there.
     costs: Option<Costs>,
@@ -536,7 +536,7 @@ impl RunResult {
             Body::CallEnded { outcome, .. } => {
                 self.calls += 1;
                 self.failed += u64::from(outcome.status.is_error());
-                self.handed.take(outcome, self.tells_people);
+                self.deliveries.take(outcome, self.tells_people);
             }
             Body::Notice { level: level @ (Level::Warning | Level::Error), text } => {
                 say(&format!("haft: {}", view::sentence(text)));
@@ -678,8 +678,8 @@ fn last(
         structured_output: result.structured.as_ref(),
         evidence: result.evidence.report(),
         todo: TodoReport::of(&result.todo),
-        messages: &result.handed.messages,
-        files: &result.handed.files,
+        messages: &result.deliveries.messages,
+        files: &result.deliveries.files,
         took_ms: took,
     };
     Ok(vec![last.line()?])

@@ -22,14 +22,14 @@ pub struct FileSent {
 
 /// What was handed over so far, in its order.
 #[derive(Debug, Default)]
-pub struct Handed {
+pub struct Deliveries {
     /// What the person was told.
     pub messages: Vec<String>,
     /// The files.
     pub files: Vec<FileSent>,
 }
 
-impl Handed {
+impl Deliveries {
     /// Takes the result of a call; people are told at once where `tells`.
     pub fn take(&mut self, outcome: &Outcome, tells: bool) {
         let Some(detail) = outcome.detail.as_ref().filter(|_| outcome.status == Status::Done)
