@@ -300,14 +300,7 @@ impl AgentBuilder {
         let around = Surroundings { git, ..surroundings(&core.base) };
         let schema = self.answer_schema(&model)?;
         let fresh = self.pinned(&dispatcher, &model, &context, &around);
-        let (pinned, cause) = match before.clone() {
-            // Nothing but the date, or what git says, is new: what was pinned stays.
-            Some(old) if old.is_but_system(&fresh) && same_but_date(&old.system, &fresh.system) => {
-                (old, None)
-            }
-            Some(_) => (fresh, Some(BreakCause::Resume)),
-            None => (fresh, Some(BreakCause::First)),
-        };
+        let (pinned, cause) = pinned_anew(before.clone(), fresh);
         let ModelFacts { prices, output, max_tokens, .. } = self.facts()?;
         let named = self.named()?;
         let (limits, guessed) = window::limits(&named, &core.base).await;
@@ -447,6 +440,18 @@ pub fn main_agent(core: &Arc<Core>, start: &Start) -> AgentBuilder {
     builder.schema.clone_from(&start.schema);
     builder.waits = start.print.is_none();
     builder
+}
+
+/// What a conversation goes on with, and why that is pinned anew; none where it is not.
+fn pinned_anew(before: Option<Pinned>, fresh: Pinned) -> (Pinned, Option<BreakCause>) {
+    match before {
+        // Nothing but the date, or what git says, is new: what was pinned stays.
+        Some(old) if old.is_but_system(&fresh) && same_but_date(&old.system, &fresh.system) => {
+            (old, None)
+        }
+        Some(_) => (fresh, Some(BreakCause::Resume)),
+        None => (fresh, Some(BreakCause::First)),
+    }
 }
 
 /// How the message about a changed mode begins.

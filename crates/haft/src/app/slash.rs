@@ -143,11 +143,7 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
             Some(action) => Command::Permissions(PermissionsRequest { action }),
             None => return Err(wrong(format!("{rest:?} is not understood: {PERMISSIONS}"))),
         },
-        "init" => match rest {
-            "" => Command::Init { plain: false },
-            "plain" => Command::Init { plain: true },
-            _ => return Err(wrong(format!("{rest:?} is not understood: {}", usage(spec)))),
-        },
+        "init" if matches!(rest, "" | "plain") => Command::Init { plain: !rest.is_empty() },
         "context" => Command::Context,
         "cost" => Command::Cost,
         "compact" => compact(rest),
@@ -156,11 +152,10 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
                 "{rest:?} is not understood: /rewind [N [both|talk|files]], /rewind back"
             ))
         })?),
-        "diff" => match rest {
-            "" => Command::Diff { session: false },
-            "session" => Command::Diff { session: true },
-            _ => return Err(wrong(format!("{rest:?} is not understood: {}", usage(spec)))),
-        },
+        "diff" if matches!(rest, "" | "session") => Command::Diff { session: !rest.is_empty() },
+        "init" | "diff" => {
+            return Err(wrong(format!("{rest:?} is not understood: {}", usage(spec))));
+        }
         _ => match LineCommand::read(line)? {
             LineCommand::Undo(back) => Command::Undo(back.into()),
             LineCommand::Redo(back) => Command::Redo(back.into()),
