@@ -195,8 +195,7 @@ impl SessionBuilder<'_> {
         let bus = if which.is_new() { Bus::lazy(log, now) } else { Bus::new(log, now) };
         *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(bus.clone());
         let mut session = session(&base, &bus, id.clone(), out_dir, secrets);
-        session.services = services;
-        let_plan_grow(&session)?;
+        offer(&mut session, services)?;
         let own = past.restore(&session);
         let session = Arc::new(session);
         let hooks = hooks(&base, &bus, &session, log_path);
@@ -214,10 +213,9 @@ impl SessionBuilder<'_> {
             mode: None,
         });
         Box::pin(try_rules(&base, &dispatcher)).await?;
-        let mut open = past.fold.unanswered();
+        let (mut open, resumed) = (past.fold.unanswered(), past.resumed());
         let followed = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&followed);
-        let resumed = past.resumed();
         let Past { pinned, answered, fold, values, count, jobs, .. } = past;
         let mut core = Core {
             model: first_model(&base),
@@ -514,8 +512,9 @@ impl Past {
     }
 }
 
-/// Lets mode plan change the file that the session's plan is written to.
-fn let_plan_grow(session: &Session) -> Result<(), Failure> {
+/// Gives a session its services, and lets mode plan change the file that its plan is written to.
+fn offer(session: &mut Session, services: Services) -> Result<(), Failure> {
+    session.services = services;
     if let Some(plan) = session.services.get::<dyn PlanFile>() {
         let file = Local::path(Path::new(plan.path()))?;
         session.set_permissions(|judge| judge.policy = judge.policy.clone().planning_in(file));
