@@ -1,6 +1,7 @@
 //! Runs with a model: answers, providers, sessions that go on.
 
 pub(crate) mod ask_user;
+pub(crate) mod claude_shapes;
 pub(crate) mod compaction;
 pub(crate) mod constraints;
 pub(crate) mod damaged_logs;
