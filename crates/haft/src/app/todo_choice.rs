@@ -59,11 +59,6 @@ impl TodoChoice {
         self.is_all || kinds.contains(&self.kind)
     }
 
-    /// Whether a search may find a tool that is not on.
-    pub fn may_be_found(tool: &str) -> bool {
-        tool != TODO && !TASKS.contains(&tool)
-    }
-
     /// The tools that are on by this choice, whatever is known of the model.
     pub fn on(self) -> impl Iterator<Item = String> {
         let on: &[&str] = match self.kind {
@@ -73,6 +68,11 @@ impl TodoChoice {
         };
         on.iter().filter(move |_| self.is_named).map(|name| (*name).to_owned())
     }
+}
+
+/// Whether a search may find a tool that is not on: a model has the list that was chosen, or none.
+pub fn may_be_found(tool: &str) -> bool {
+    tool != TODO && !TASKS.contains(&tool)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::{
     base::Base,
     executables,
     rules::{at, idle, report_problems},
-    todo_choice::TodoChoice,
+    todo_choice::{TodoChoice, may_be_found},
     tool_loading::{LoadFacts, is_of_profile},
 };
 use crate::{
@@ -58,8 +58,7 @@ impl Base {
         let named = |names: &[String], spec: &ToolSpec| {
             names.iter().any(|name| own_name(name) == spec.name)
         };
-        let begin = self.mode;
-        let profile = lists.profile;
+        let (starts_in, profile) = (self.mode, lists.profile);
         // Looked for only where it matters.
         let has_skills = (!every || no_conversation) && self.skills.has_any();
         let registry = registry.filter(move |spec, env| {
@@ -72,7 +71,7 @@ impl Base {
                 return None;
             }
             // Where nobody can be asked and its mode is off, that stays off.
-            let is_of_mode = spec.known_in.is_none_or(|known| known == begin);
+            let is_of_mode = spec.known_in.is_none_or(|mode| mode == starts_in);
             if !is_of_mode && !env.interactive && !every {
                 return None;
             }
@@ -83,8 +82,8 @@ impl Base {
                 return None;
             }
             let is_seen =
-                LoadFacts { every, on: &on, mode: begin, root: &root, has_skills }.has(&spec);
-            let is_found = only.is_none() && TodoChoice::may_be_found(&spec.name);
+                LoadFacts { every, on: &on, mode: starts_in, root: &root, has_skills }.has(&spec);
+            let is_found = only.is_none() && may_be_found(&spec.name);
             let wanted =
                 (is_seen || is_found) && only.as_deref().is_none_or(|only| named(only, &spec));
             let is_there = wanted && !named(&off, &spec) && !policy.hides(&spec);
