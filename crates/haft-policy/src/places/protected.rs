@@ -233,6 +233,7 @@ pub const PROTECTED: &[ProtectedPath] = &[
     spot(".haft", "haft's own settings"),
     spot(".mcp.json", "servers that agents start"),
     spot(".claude", "another agent's settings"),
+    spot(".agents", "skills, which may bring rules along"),
     spot(".claude.json", "another agent's settings"),
     spot(".codex", "another agent's settings"),
     spot(".gemini", "another agent's settings"),

@@ -136,6 +136,7 @@ impl Catalogue {
         let near = |entry: &&Arc<SkillEntry>| {
             let name = entry.name.to_lowercase();
             !folded.is_empty()
+                && folded.len() <= 100
                 && (name.starts_with(&folded)
                     || strsim::jaro_winkler(&name, &folded) > 0.85
                     || strsim::osa_distance(&name, &folded) <= name.len() / 3)

@@ -56,7 +56,7 @@ type Answer = Result<Done, CommandError>;
 
 /// What is done in its order.
 enum Errand {
-    Say { to: AgentSender, parts: Vec<Part>, when: When, attach: bool },
+    Say { to: AgentSender, is_main: bool, parts: Vec<Part>, when: When, attach: bool },
     Run(String),
     Model(Option<String>, Option<Effort>),
     Remember(String),
@@ -172,13 +172,14 @@ impl Handler {
             if path.is_main() { constraints::offer(&self.core, &parts) } else { Vec::new() };
         let has_paths = attach && !attachments::all_named(&parts, &self.core).is_empty();
         let skills = &self.core.base.skills;
+        let is_main = path.is_main();
         let is_typed = typed_text(&parts).is_some_and(|text| text.trim_start().starts_with('/'));
-        let waits = has_paths || is_typed || skills.is_stale();
+        let waits = has_paths || (is_main && (is_typed || skills.is_stale()));
         // At once where nothing has to be read or waited for.
         if !waits && self.open.load(Ordering::Acquire) == 0 {
             return ready(said(&to, parts, when).map(|done| offering(done, offers)));
         }
-        let said = self.later(Errand::Say { to, parts, when, attach });
+        let said = self.later(Errand::Say { to, is_main, parts, when, attach });
         said.map(|answer| answer.map(|done| offering(done, offers))).boxed()
     }
 
@@ -415,8 +416,10 @@ impl Worker {
                     let name = self.model();
                     Box::pin(self.set_model(name, Some(effort))).await
                 }
-                Errand::Say { to, parts, when, attach } => {
-                    self.say(&to, parts, (when, attach), &stop).await
+                Errand::Say { to, is_main, parts, when, attach } => {
+                    let started =
+                        if is_main { self.started(&to, &parts, &stop).await } else { Ok(None) };
+                    self.say(&to, (parts, started), (when, attach), &stop).await
                 }
                 Errand::Run(line) => self.run(line, stop).await,
                 Errand::Remember(line) => self.remember(&line, stop).await,
@@ -459,24 +462,16 @@ impl Worker {
     async fn say(
         &self,
         to: &AgentSender,
-        mut parts: Vec<Part>,
+        (mut parts, started): (Vec<Part>, Result<Option<Part>, String>),
         (when, attach): (When, bool),
         stop: &CancellationToken,
     ) -> Answer {
-        if let Some(text) = self.news().await {
-            let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
-            // An agent that is gone has told so.
-            to.send(Input::Notice { words, wake: false });
-        }
         let named = if attach { attachments::all_named(&parts, &self.core) } else { Vec::new() };
-        let started = match self.typed(&parts, stop).await {
-            Ok(started) => started,
-            Err(why) => return Err(CommandError::Refused { why }),
-        };
         let attached = attachments::attached(&self.core.dispatcher, &named, stop).await;
         if stop.is_cancelled() {
             return Ok(Done::GivenBack { parts });
         }
+        let started = started.map_err(|why| CommandError::Refused { why })?;
         let refused: Vec<String> = attached
             .iter()
             .filter_map(attachments::refused)
@@ -502,12 +497,18 @@ impl Worker {
     }
 
     /// The instructions of the skill or command that a person's words begin with; none where they
-    /// begin with neither.
-    async fn typed(
+    /// begin with neither. The model is told of new skills before.
+    async fn started(
         &self,
+        to: &AgentSender,
         parts: &[Part],
         stop: &CancellationToken,
     ) -> Result<Option<Part>, String> {
+        if let Some(text) = self.news().await {
+            let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
+            // An agent that is gone has told so.
+            to.send(Input::Notice { words, wake: false });
+        }
         let Some((name, arguments)) =
             typed_text(parts).and_then(|text| self.core.base.skills.typed(text))
         else {

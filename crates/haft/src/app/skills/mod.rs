@@ -53,6 +53,8 @@ struct State {
     folders: Vec<PathBuf>,
     /// Skills that the model knows of.
     told: HashSet<String>,
+    /// Whether somebody looked again, and the model was not told of it.
+    is_untold: bool,
 }
 
 /// Where the folders of a run are.
@@ -133,23 +135,28 @@ impl SkillStore {
         })
     }
 
-    /// Whether a folder has changed since it was looked into. False where nobody has looked.
+    /// Whether there may be news: a folder has changed since it was looked into. False where nobody
+    /// has looked.
     pub fn is_stale(&self) -> bool {
         let state = self.state();
         let all = state.stamps.iter().take(WATCHED);
-        state.catalogue.is_some() && all.into_iter().any(|(path, then)| stamp(path) != *then)
+        let has_changed = || all.into_iter().any(|(path, then)| stamp(path) != *then);
+        state.catalogue.is_some() && (state.is_untold || has_changed())
     }
 
     /// What the model is to be told of skills that came since; none where there are none.
     pub fn news(&self, has_tool: bool) -> Option<String> {
         let mut state = self.state();
         let catalogue = self.look(&mut state);
-        let new: Vec<Arc<SkillEntry>> =
-            catalogue.listed().filter(|entry| !state.told.contains(&entry.name)).cloned().collect();
+        state.is_untold = false;
+        // What haft brings along stands in no file.
+        let new = catalogue.listed().filter(|entry| has_tool || entry.text.is_none());
+        let new = new.filter(|entry| !state.told.contains(&entry.name));
+        let new: Vec<Arc<SkillEntry>> = new.cloned().collect();
         state.told.extend(new.iter().map(|entry| entry.name.clone()));
         // Without the tool a model reads the file.
         let line = |entry: &Arc<SkillEntry>| {
-            format!("{} Its instructions: {}", skill_lines([entry]), entry.file.text())
+            format!("{} (instructions: {})", skill_lines([entry]), entry.file.text())
         };
         let lines = |new: &[Arc<SkillEntry>]| {
             if has_tool { skill_lines(new) } else { new.iter().map(line).collect() }
@@ -185,7 +192,10 @@ impl SkillStore {
         if name.contains('/') || COMMANDS.iter().any(|spec| spec.name == name) {
             return None;
         }
-        let catalogue = self.catalogue();
+        let mut catalogue = self.catalogue();
+        if catalogue.find(name).is_none() && self.is_stale() {
+            catalogue = self.refresh();
+        }
         let entry = catalogue.find(name).filter(|entry| entry.is_typed())?;
         Some((entry.name.clone(), rest.trim().to_owned()))
     }
@@ -221,7 +231,9 @@ impl SkillSource for SkillStore {
     }
 
     fn refresh(&self) -> Arc<Catalogue> {
-        self.look(&mut self.state())
+        let mut state = self.state();
+        state.is_untold = true;
+        self.look(&mut state)
     }
 
     fn project(&self) -> String {

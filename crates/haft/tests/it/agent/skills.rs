@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use haft_testkit::machine;
-use haft_types::{Body, Event};
+use haft_types::{Body, Event, Part};
 use serde_json::{Value, json};
 
 use crate::{
@@ -219,7 +219,8 @@ fn line_mode_starts_and_lists_them_and_tells_of_late_ones() {
         json!({"text": "End."}),
     ]);
     let flags = ["--line", "--model", &model, "--mode", "accept-edits"];
-    let lines = "/help\nwrite it\n/greet Bob\nuse it\n/greed x\n";
+    // To write a skill is asked about in every mode.
+    let lines = "/help\nwrite it\ny\n/greet Bob\nuse it\n/greed x\n";
     let ran = finish(world.haft(&flags), &Input::Pipe(lines));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.contains("  /greet NAME  Greet somebody"), "{ran:?}");
@@ -236,9 +237,36 @@ fn line_mode_starts_and_lists_them_and_tells_of_late_ones() {
         texts.iter().filter(|text| text.contains("Skills are there now")).collect();
     assert_eq!(news.len(), 1, "{texts:?}");
     assert!(news[0].contains("- late: Do what came late"), "{news:?}");
+    assert!(!news[0].contains("haft-tools"), "{news:?}");
     assert!(texts.iter().any(|text| text.contains("Greet Bob.")), "{texts:?}");
     let all: Vec<String> = world.outcomes().iter().map(text).collect();
     assert!(all.iter().any(|text| text.contains("Late instructions.")), "{all:?}");
+}
+
+#[test]
+fn a_first_skill_that_comes_late_is_told_with_its_file() {
+    let world = World::new();
+    let file = world.work().join(".haft/skills/late/SKILL.md");
+    let content = skill("late", "Do what came late", "", "Late instructions.");
+    let write = json!({"name": "bash", "input": {"command": format!(
+        "mkdir -p .haft/skills/late && cat > .haft/skills/late/SKILL.md <<'END'\n{content}\nEND"
+    )}});
+    let text = json!({"text": "Yes."});
+    let model = world.script(&[json!({"calls": [write]}), text.clone(), text]);
+    let flags = ["--line", "--model", &model, "--mode", "bypass"];
+    let ran = finish(world.haft(&flags), &Input::Pipe("write it\ny\nuse it\n"));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let wanted = format!(
+        "Skills are there now:\n- late: Do what came late (instructions: {})",
+        file.display()
+    );
+    let told = |event: &Event| match &event.body {
+        Body::User { parts, .. } => {
+            parts.iter().any(|part| matches!(part, Part::Text { text } if *text == wanted))
+        }
+        _ => false,
+    };
+    assert_eq!(world.events().iter().filter(|event| told(event)).count(), 1, "{ran:?}");
 }
 
 #[test]
