@@ -327,7 +327,7 @@ mod tests {
             ("src/api", &["/p/src/api", "/p/src/api/x.rs"], &["/p/lib/src/api"]),
             ("./docs/*", &["/p/docs/a.md"], &["/p/a.md"]),
             ("*.md", &["/p/a.md", "/p/x/a.md"], &["/p/a.rs"]),
-            ("[", &[], &["/p/["]),
+            ("[", &["/p/["], &["/p/a"]),
         ];
         for (glob, named, others) in both {
             let globs = vec![(*glob).to_owned()];

@@ -253,6 +253,8 @@ fn whatever_a_project_imports_it_is_bounded_and_named() {
         assert!(!said.contains(word), "{word}");
     }
     assert!(!world.state().join("trust.json").exists(), "nobody answered");
+    // Whoever looks through the folders at the end has less to read.
+    fs::remove_file(world.work().join("big.md")).unwrap();
 }
 
 #[test]
@@ -292,9 +294,13 @@ fn a_file_outside_of_the_project_is_asked_about_once() {
     let script = [json!({"calls": [read("a/x")]}), json!({"text": "The end."})];
     let tmux = Tmux::talk(&world, &world.script(&script), "");
     tmux.line("go on");
-    tmux.sees("notes.md, which lies outside of the project");
+    tmux.sees("key:");
+    assert!(tmux.screen().contains("notes.md, which lies outside"), "{}", tmux.screen());
     tmux.types("y");
-    tmux.sees("others.md, which lies outside of the project");
+    let asks = |screen: String| {
+        screen.contains("others.md, which lies outside") && screen.trim_end().ends_with("key:")
+    };
+    assert!(until(PATIENCE, || asks(tmux.screen())), "{}", tmux.screen());
     tmux.types("n");
     tmux.sees("The end.");
     tmux.key("C-d");
@@ -357,7 +363,8 @@ fn init_lets_the_model_write_or_takes_what_manifests_say() {
     tmux.sees("no instructions were read: /init writes an AGENTS.md");
     tmux.line("/init");
     // The ordinary question shows what would be written.
-    tmux.sees("By the model.");
+    let screen = tmux.sees("press a key");
+    assert!(screen.contains("+ By the model."), "{screen}");
     tmux.types("y");
     tmux.sees("The end.");
     assert_eq!(world.read("AGENTS.md"), "By the model.\n");
