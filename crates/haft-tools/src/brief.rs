@@ -3,7 +3,9 @@
 //! **Invariant:** the turn does not end by it, and nothing waits for it.
 
 use haft_tool::{Cx, Tool, WithHistory, schema_of};
-use haft_types::{Env, Kind, Loading, Outcome, Place, Plan, Shape, ToolError, ToolSpec};
+use haft_types::{
+    Access, Env, Kind, Loading, Outcome, Place, Plan, Shape, Target, ToolError, ToolSpec,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -62,7 +64,9 @@ impl Tool for Brief {
                 ToolError::new(text).hint("Say the main thing, or write the rest to a file.")
             );
         }
-        Ok(Plan::new(place, "Telling the person"))
+        // Those of one answer come in its order.
+        let messages = Target::State { name: "messages".into() };
+        Ok(Plan::new(place, "Telling the person").with(Access::Modify, messages))
     }
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
