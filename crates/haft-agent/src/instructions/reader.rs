@@ -40,6 +40,8 @@ pub(super) struct Reader<'a> {
     /// The root, and each further folder, with links resolved; none where it is not there.
     real: Vec<(HostPath, HostPath)>,
     room: usize,
+    /// Whether it was told that there are too many files.
+    is_full: bool,
     seen: Seen,
     found: Instructions,
 }
@@ -72,7 +74,7 @@ impl<'a> Reader<'a> {
                 real.push((root.clone(), found.real));
             }
         }
-        Self { places, real, room, seen, found: Instructions::default() }
+        Self { places, real, room, is_full: false, seen, found: Instructions::default() }
     }
 
     /// What was found, within the room, and what was seen.
@@ -152,7 +154,7 @@ impl<'a> Reader<'a> {
         let mut open = vec![wanted];
         while let Some(wanted) = open.pop() {
             if self.found.files.len() >= FILES_MAX {
-                self.leave(&wanted.path, &format!("{FILES_MAX} files are the most"));
+                self.full(&wanted.path).await;
                 break;
             }
             let read = self.read(&wanted).await;
@@ -192,6 +194,16 @@ impl<'a> Reader<'a> {
         }
         self.found.files.push(Instruction { at, path: shown, text, memory, why, left_out: more });
         wanted
+    }
+
+    /// Tells once, of the first file that is one too many, that it and those after it are left out.
+    async fn full(&mut self, path: &HostPath) {
+        let at = self.places.host.fs().locate(path, Follow::Yes).await;
+        if !self.is_full && at.is_ok_and(|at| at.kind != FileKind::Missing) {
+            self.is_full = true;
+            let why = format!("{FILES_MAX} files are the most, so those after it are, too");
+            self.leave(path, &why);
+        }
     }
 
     fn knows(&self, text: &str) -> bool {
@@ -278,7 +290,7 @@ impl<'a> Reader<'a> {
             return;
         }
         if self.found.files.len() >= FILES_MAX {
-            return self.leave(&path, &format!("{FILES_MAX} files are the most"));
+            return self.full(&path).await;
         }
         for wanted in self.add(wanted, read).await {
             self.take(wanted).await;

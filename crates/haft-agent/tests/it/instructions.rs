@@ -262,7 +262,7 @@ async fn what_is_no_text_or_no_file_is_named() {
     let world = World::new([
         (p("AGENTS.md"), utf16("Grüße\n@src @pipe @bad.md\n")),
         (p("CLAUDE.md"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec()),
-        (p("bad.md"), [&b"caf\xff "[..], "text and ".repeat(40).as_bytes()].concat()),
+        (p("bad.md"), [&b"\xff "[..], "Grüße ".repeat(80).as_bytes()].concat()),
         (p("src/x"), Vec::new()),
     ]);
     world.host.add_special(&p("pipe"), EntryKind::Fifo).unwrap();
@@ -276,7 +276,7 @@ async fn what_is_no_text_or_no_file_is_named() {
         ("CLAUDE.md", "PNG"),
         ("a/AGENTS.md", "no regular file"),
         ("a/CLAUDE.md", "it is a folder"),
-        ("bad.md", ""),
+        ("bad.md", "no UTF-8"),
     ] {
         let told = found.left_out.iter().filter(|told| told.starts_with(name));
         assert!(told.clone().count() == 1 && told.clone().all(|t| t.contains(why)), "{found:#?}");

@@ -198,9 +198,9 @@ fn words_that_stay_are_in_view_where_their_result_is_not() {
     ]);
     let mut fold = Fold::new(AgentPath::default());
     events.iter().for_each(|event| fold.push(event));
-    let line = shown(fold.messages()).pop().unwrap();
-    assert!(line.contains("out://c1.Say NESTED.,c2="), "{line}");
-    assert!(!line.contains("long") && line.ends_with("out://c2."), "{line}");
+    let Some(Message::Results { results }) = fold.messages().last() else { panic!("no results") };
+    let told: Vec<String> = results.iter().map(|result| result.outcome.joined_text()).collect();
+    assert!(told[0].ends_with("out://c1.\nSay NESTED.") && told[1].ends_with("c2."), "{told:?}");
 }
 
 #[test]
