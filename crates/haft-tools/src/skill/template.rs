@@ -468,9 +468,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever an argument holds, a shell takes it as one word.
+        /// Whatever an argument holds, the command around it stays whole.
         #[test]
-        fn a_shell_gives_each_argument_back(value in "[ -~]{0,12}") {
+        fn a_command_with_any_argument_can_be_read(value in "[ -~]{0,12}") {
             for body in ["printf %s $1", "printf %s \"$1\"", "printf %s '$1'"] {
                 let template = Template::parse(&format!("!`{body}`"), &[], true);
                 let Some(Stretch::Run(pieces)) = template.stretches.first() else { panic!("no run") };
