@@ -293,9 +293,9 @@ mod tests {
 
     use super::*;
 
-    struct Named(ToolSpec);
+    struct Bare(ToolSpec);
 
-    impl Tool for Named {
+    impl Tool for Bare {
         type Input = serde_json::Value;
 
         fn spec(&self, _: &Env) -> ToolSpec {
@@ -310,7 +310,7 @@ mod tests {
     fn set() -> ToolSet {
         let spec = |name: &'static str, loading, finds| {
             let spec = ToolSpec { loading, finds, ..ToolSpec::new(name, name, name) };
-            Arc::new(Named(spec)) as Arc<dyn AnyTool>
+            Arc::new(Bare(spec)) as Arc<dyn AnyTool>
         };
         let all = vec![
             spec("find_tools", Loading::Normal, true),

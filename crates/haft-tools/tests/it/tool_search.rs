@@ -13,7 +13,7 @@ const FIRST: usize = 5;
 const LEAST: usize = 450;
 
 #[derive(Deserialize)]
-struct Told {
+struct ListedTool {
     server: String,
     name: String,
     hint: String,
@@ -21,7 +21,7 @@ struct Told {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct TaskQueries {
     server: String,
     wanted: String,
     phrasings: Vec<String>,
@@ -29,15 +29,15 @@ struct Asked {
 
 #[test]
 fn the_wanted_tool_is_among_the_first() {
-    let tools: Vec<Told> = serde_json::from_str(TOOLS).unwrap();
-    let asked: Vec<Asked> = serde_json::from_str(PHRASINGS).unwrap();
+    let tools: Vec<ListedTool> = serde_json::from_str(TOOLS).unwrap();
+    let asked: Vec<TaskQueries> = serde_json::from_str(PHRASINGS).unwrap();
     assert_eq!(tools.len(), 500);
     let names: Vec<String> =
         tools.iter().map(|tool| format!("mcp__{}__{}", tool.server, tool.name)).collect();
     let candidates: Vec<Candidate<'_>> = tools
         .iter()
         .zip(&names)
-        .map(|(Told { server, hint, description, .. }, name)| Candidate {
+        .map(|(ListedTool { server, hint, description, .. }, name)| Candidate {
             name,
             server,
             hint,
@@ -46,7 +46,7 @@ fn the_wanted_tool_is_among_the_first() {
         .collect();
     let index = Index::of(&candidates);
     let (mut found, mut all) = (0, 0);
-    for Asked { server, wanted, phrasings } in &asked {
+    for TaskQueries { server, wanted, phrasings } in &asked {
         let is_it = |at: usize| tools[at].server == *server && tools[at].name == *wanted;
         assert!((0..tools.len()).any(is_it), "{wanted} is no tool");
         for phrasing in phrasings {

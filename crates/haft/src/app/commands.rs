@@ -327,6 +327,7 @@ impl Commands for Handler {
                 let parts = vec![Part::text(init::PROMPT)];
                 self.later(Errand::Say {
                     to: self.main.clone(),
+                    is_main: false,
                     parts,
                     when: When::FollowUp,
                     attach: false,
