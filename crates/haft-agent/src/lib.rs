@@ -38,8 +38,8 @@ pub use self::{
     compaction::{ContextLimits, TooBig},
     feed::Feed,
     instructions::{
-        Answer as ImportAnswer, Instruction, Instructions, Memory, Outside, Places, Rule, Seen,
-        UserFolder, Why, at_start, by_rule, chain, in_folders, let_in,
+        Answer as ImportAnswer, Instruction, Instructions, Memory, Outside, Places, ReadFiles,
+        Rule, UserFolder, Why, at_start, by_rule, chain, in_folders, let_in,
     },
     machine::{Action, Input, Machine, QueuedMessage},
     preview::{CompactionPreview, MessagePreview, preview_compaction},

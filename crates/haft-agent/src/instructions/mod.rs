@@ -133,14 +133,14 @@ impl Instructions {
 
 /// Files that were read already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct ReadFiles {
     /// By where they are, links resolved.
     at: HashSet<HostPath>,
     /// By their texts.
     texts: HashSet<Hash>,
 }
 
-impl Seen {
+impl ReadFiles {
     /// Reports whether the file at this place was read.
     pub fn has(&self, at: &HostPath) -> bool {
         self.at.contains(at)
@@ -204,8 +204,8 @@ pub async fn at_start(
     user: &[UserFolder],
     cwd: &HostPath,
     room: usize,
-) -> (Instructions, Seen) {
-    let mut reader = Reader::new(places, room, Seen::default()).await;
+) -> (Instructions, ReadFiles) {
+    let mut reader = Reader::new(places, room, ReadFiles::default()).await;
     for UserFolder { folder, names } in user {
         reader.user(folder, names).await;
     }
@@ -228,8 +228,8 @@ pub async fn in_folders(
     places: Places<'_>,
     folders: &[HostPath],
     touched: &str,
-    (room, seen): (usize, Seen),
-) -> (Instructions, Seen) {
+    (room, seen): (usize, ReadFiles),
+) -> (Instructions, ReadFiles) {
     let mut reader = Reader::new(places, room, seen).await;
     for folder in folders {
         reader.folder(folder, &Why::Touch { of: touched.to_owned() }).await;
@@ -242,8 +242,8 @@ pub async fn by_rule(
     places: Places<'_>,
     rule: &Rule,
     why: Why,
-    (room, seen): (usize, Seen),
-) -> (Instructions, Seen) {
+    (room, seen): (usize, ReadFiles),
+) -> (Instructions, ReadFiles) {
     let mut reader = Reader::new(places, room, seen).await;
     reader.due(rule, why).await;
     reader.found(room)
@@ -253,8 +253,8 @@ pub async fn by_rule(
 pub async fn let_in(
     places: Places<'_>,
     outside: &Outside,
-    (room, seen): (usize, Seen),
-) -> (Instructions, Seen) {
+    (room, seen): (usize, ReadFiles),
+) -> (Instructions, ReadFiles) {
     let mut reader = Reader::new(places, room, seen).await;
     reader.imported(outside).await;
     reader.found(room)

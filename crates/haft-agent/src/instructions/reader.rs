@@ -9,8 +9,8 @@ use haft_host::{FileKind, ListHow, Located};
 use haft_types::{EntryKind, Follow, HostPath};
 
 use super::{
-    Answer, FILES_MAX, Instruction, Instructions, Memory, Outside, Places, Rule, Seen, TOLD_MAX,
-    Why, fit, front_matter, mark, markdown,
+    Answer, FILES_MAX, Instruction, Instructions, Memory, Outside, Places, ReadFiles, Rule,
+    TOLD_MAX, Why, fit, front_matter, mark, markdown,
 };
 
 /// Names of a folder's shared instructions, best first: one of them is taken.
@@ -42,12 +42,12 @@ pub(super) struct Reader<'a> {
     room: usize,
     /// Whether it was told that there are too many files.
     is_full: bool,
-    seen: Seen,
+    seen: ReadFiles,
     found: Instructions,
 }
 
 /// A file that is to be read.
-struct Wanted {
+struct FileRequest {
     path: HostPath,
     memory: Memory,
     why: Why,
@@ -67,7 +67,7 @@ struct Text {
 }
 
 impl<'a> Reader<'a> {
-    pub async fn new(places: Places<'a>, room: usize, seen: Seen) -> Self {
+    pub async fn new(places: Places<'a>, room: usize, seen: ReadFiles) -> Self {
         let mut real = Vec::new();
         for root in std::iter::once(places.root).chain(places.further) {
             if let Ok(found) = places.host.fs().locate(root, Follow::Yes).await {
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What was found, within the room, and what was seen.
-    pub fn found(mut self, room: usize) -> (Instructions, Seen) {
+    pub fn found(mut self, room: usize) -> (Instructions, ReadFiles) {
         fit(&mut self.found, room);
         let mut cut = Vec::new();
         for file in self.found.files.iter_mut().filter(|file| file.left_out > 0) {
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         for name in names {
             let Ok(path) = folder.join(name) else { continue };
             let wanted = free(path, Memory::User, Why::Start);
-            if self.take(Wanted { passes: true, ..wanted }).await {
+            if self.take(FileRequest { passes: true, ..wanted }).await {
                 break;
             }
         }
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a file and everything that it imports, depth first; whether there was such a file.
-    async fn take(&mut self, wanted: Wanted) -> bool {
+    async fn take(&mut self, wanted: FileRequest) -> bool {
         let mut first = None;
         let mut open = vec![wanted];
         while let Some(wanted) = open.pop() {
@@ -169,8 +169,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds a file; gives what it imports.
-    async fn add(&mut self, wanted: Wanted, read: Text) -> Vec<Wanted> {
-        let Wanted { path, memory, why, depth, passes, .. } = wanted;
+    async fn add(&mut self, wanted: FileRequest, read: Text) -> Vec<FileRequest> {
+        let FileRequest { path, memory, why, depth, passes, .. } = wanted;
         let Text { at, shown, words, more } = read;
         let (text, imports) = markdown::read(&words);
         let text = text.trim_end().to_owned();
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
             }
             let why = Why::Import { of: shown.clone() };
             let depth = depth + 1;
-            wanted.push(Wanted { path, memory, why, depth, is_free: passes, passes });
+            wanted.push(FileRequest { path, memory, why, depth, is_free: passes, passes });
         }
         self.found.files.push(Instruction { at, path: shown, text, memory, why, left_out: more });
         wanted
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
         let is_free = memory == Memory::User;
         let passes = is_free;
         let wanted =
-            Wanted { path: path.clone(), memory, why: why.clone(), depth: 0, is_free, passes };
+            FileRequest { path: path.clone(), memory, why: why.clone(), depth: 0, is_free, passes };
         let Some(read) = self.read(&wanted).await else { return };
         let (globs, body) = front_matter::parted(&read.words);
         let globs = globs.unwrap_or_else(|why| {
@@ -301,7 +301,7 @@ impl<'a> Reader<'a> {
     pub async fn due(&mut self, rule: &Rule, why: Why) {
         let Rule { file, .. } = rule;
         let is_free = file.memory == Memory::User;
-        let wanted = Wanted {
+        let wanted = FileRequest {
             path: file.at.clone(),
             memory: file.memory,
             why,
@@ -347,7 +347,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a file that may be read and was not yet.
-    async fn read(&mut self, wanted: &Wanted) -> Option<Text> {
+    async fn read(&mut self, wanted: &FileRequest) -> Option<Text> {
         let path = &wanted.path;
         let at = match self.places.host.fs().locate(path, Follow::Yes).await {
             Ok(at) => at,
@@ -385,7 +385,7 @@ impl<'a> Reader<'a> {
     /// Whether a file may be read; the reason is empty where a person is asked first.
     fn judge(
         &mut self,
-        wanted: &Wanted,
+        wanted: &FileRequest,
         at: &Located,
         own: Option<&HostPath>,
     ) -> Result<(), &'static str> {
@@ -424,7 +424,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a file that a person has to be asked about.
-    fn ask(&mut self, wanted: &Wanted, at: &Located) {
+    fn ask(&mut self, wanted: &FileRequest, at: &Located) {
         let Why::Import { of } = &wanted.why else { return };
         let known = self.found.outside.iter().any(|outside| outside.at == at.real);
         if !known && self.found.outside.len() < TOLD_MAX {
@@ -448,13 +448,13 @@ impl<'a> Reader<'a> {
 }
 
 /// A file of the project.
-const fn project(path: HostPath, memory: Memory, why: Why) -> Wanted {
-    Wanted { path, memory, why, depth: 0, is_free: false, passes: false }
+const fn project(path: HostPath, memory: Memory, why: Why) -> FileRequest {
+    FileRequest { path, memory, why, depth: 0, is_free: false, passes: false }
 }
 
 /// A file that may lie anywhere.
-const fn free(path: HostPath, memory: Memory, why: Why) -> Wanted {
-    Wanted { path, memory, why, depth: 0, is_free: true, passes: false }
+const fn free(path: HostPath, memory: Memory, why: Why) -> FileRequest {
+    FileRequest { path, memory, why, depth: 0, is_free: true, passes: false }
 }
 
 const fn is_absent(kind: ErrorKind) -> bool {

@@ -1,8 +1,8 @@
 //! Files of instructions: found by folder, each once, followed into imports, within bounds.
 
 use haft_agent::{
-    ImportAnswer, Instructions, Memory, Outside, Places, Seen, UserFolder, Why, at_start, by_rule,
-    in_folders, let_in,
+    ImportAnswer, Instructions, Memory, Outside, Places, ReadFiles, UserFolder, Why, at_start,
+    by_rule, in_folders, let_in,
 };
 use haft_host::Memory as Host;
 use haft_types::{EntryKind, HostPath};
@@ -12,6 +12,9 @@ use crate::world::path;
 /// Room that no test but those of bounds comes to.
 const ROOM: usize = 32 << 10;
 
+/// Why no import may lead to a path.
+type Barred = dyn Fn(&HostPath) -> Option<&'static str> + Send + Sync;
+
 /// What of a host may be read.
 struct World {
     host: Host,
@@ -19,7 +22,7 @@ struct World {
     home: HostPath,
     further: Vec<HostPath>,
     allowed: Box<dyn Fn(&HostPath) -> bool + Send + Sync>,
-    barred: Box<dyn Fn(&HostPath) -> Option<&'static str> + Send + Sync>,
+    barred: Box<Barred>,
     answer: Box<dyn Fn(&HostPath) -> ImportAnswer + Send + Sync>,
     user: Vec<UserFolder>,
 }
@@ -173,7 +176,8 @@ async fn imports_come_behind_their_file_to_a_depth_of_four() {
 
 #[tokio::test]
 async fn an_import_leads_outside_only_where_a_person_said_so() {
-    let root = "@/etc/x.md @../y.md @~/z.md @~/.ssh/key @link.md @folder/in.md @sub/../../../w.md";
+    let root =
+        "@/etc/x.md @../y.md @~/z.md @~/.ssh/key @link.md @folder/in.md @sub/../../../../w.md";
     let mut world = World::new([
         (p("AGENTS.md"), root),
         ("/etc/x.md".into(), "x @/etc/deeper.md"),
@@ -181,7 +185,7 @@ async fn an_import_leads_outside_only_where_a_person_said_so() {
         ("/home/me/y.md".into(), "y"),
         ("/home/me/z.md".into(), "z"),
         ("/home/me/.ssh/key".into(), "KEY"),
-        ("/home/w.md".into(), "w"),
+        ("/w.md".into(), "w"),
         ("/elsewhere/in.md".into(), "in"),
     ]);
     world.host.add_link(&p("link.md"), "/etc/x.md").unwrap();
@@ -190,7 +194,7 @@ async fn an_import_leads_outside_only_where_a_person_said_so() {
     let found = world.found().await;
     assert_eq!(paths(&found), ["AGENTS.md"]);
     let asked: Vec<String> = found.outside.iter().map(|one| one.at.text().into_owned()).collect();
-    let wanted = ["/etc/x.md", "/home/me/y.md", "/home/me/z.md", "/elsewhere/in.md", "/home/w.md"];
+    let wanted = ["/etc/x.md", "/home/me/y.md", "/home/me/z.md", "/elsewhere/in.md", "/w.md"];
     assert_eq!(asked, wanted, "each once");
     assert_eq!(
         found.left_out,
@@ -212,7 +216,7 @@ async fn an_import_leads_outside_only_where_a_person_said_so() {
     // One that is let in later is read then, and nothing that it imports.
     let (place, of) = (path("/home/me/z.md"), "AGENTS.md".to_owned());
     let outside = Outside { at: place.clone(), path: place, of, memory: Memory::Project };
-    let (late, _) = let_in(world.places(), &outside, (ROOM, Seen::default())).await;
+    let (late, _) = let_in(world.places(), &outside, (ROOM, ReadFiles::default())).await;
     assert_eq!((paths(&late), late.outside), (vec!["~/z.md".to_owned()], Vec::new()));
 }
 

@@ -287,15 +287,7 @@ impl AgentBuilder {
         // What was pinned stays whatever git says now.
         let limit = if before.is_none() { settings.run.git_status_ms } else { 0 };
         let asked = git::changed(&core.dispatcher, Duration::from_millis(limit));
-        let read = async {
-            // There is one list, that of the main agent; others are told the same.
-            if is_main {
-                core.instructions.begin().await
-            } else {
-                core.instructions.at_start().await
-            }
-        };
-        let (context, changed) = tokio::join!(read, asked);
+        let (context, changed) = tokio::join!(core.instructions.for_agent(is_main), asked);
         let git = git::describe(&core.base, changed).await;
         let around = Surroundings { git, ..surroundings(&core.base) };
         let schema = self.answer_schema(&model)?;

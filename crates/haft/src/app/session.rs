@@ -199,8 +199,7 @@ impl SessionBuilder<'_> {
         let own = past.restore(&session);
         let session = Arc::new(session);
         let hooks = hooks(&base, &bus, &session, log_path);
-        let instructions = Arc::new(ProjectInstructions::of(&base)?);
-        instructions.tell(hooks.as_ref());
+        let instructions = ProjectInstructions::of_session(&base, hooks.as_ref())?;
         let registry = base.registry(common, &env, &extensions.tools).await?;
         let dispatcher = Arc::new(Dispatcher {
             session,

@@ -143,7 +143,7 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
             Some(action) => Command::Permissions(PermissionsRequest { action }),
             None => return Err(wrong(format!("{rest:?} is not understood: {PERMISSIONS}"))),
         },
-        "init" if matches!(rest, "" | "plain") => Command::Init { plain: !rest.is_empty() },
+        "init" => init(spec, rest).map_err(wrong)?,
         "context" => Command::Context,
         "cost" => Command::Cost,
         "compact" => compact(rest),
@@ -153,15 +153,22 @@ fn command(spec: &CommandSpec, line: &str, rest: &str) -> Result<Command, String
             ))
         })?),
         "diff" if matches!(rest, "" | "session") => Command::Diff { session: !rest.is_empty() },
-        "init" | "diff" => {
-            return Err(wrong(format!("{rest:?} is not understood: {}", usage(spec))));
-        }
+        "diff" => return Err(wrong(format!("{rest:?} is not understood: {}", usage(spec)))),
         _ => match LineCommand::read(line)? {
             LineCommand::Undo(back) => Command::Undo(back.into()),
             LineCommand::Redo(back) => Command::Redo(back.into()),
         },
     };
     Ok(command)
+}
+
+/// Who writes the instructions of a project.
+fn init(spec: &CommandSpec, rest: &str) -> Result<Command, String> {
+    match rest {
+        "" => Ok(Command::Init { plain: false }),
+        "plain" => Ok(Command::Init { plain: true }),
+        _ => Err(format!("{rest:?} is not understood: {}", usage(spec))),
+    }
 }
 
 /// A compaction, with what its summary says most about, or the end of the last one.

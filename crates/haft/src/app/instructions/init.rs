@@ -33,7 +33,7 @@ enum Use {
 }
 
 /// A command, what it is for, and the file that says so.
-type Found = (Use, String, &'static str);
+type ManifestCommand = (Use, String, &'static str);
 
 /// The `AGENTS.md` of a project by its manifests: the one that is there with what it lacks, or a
 /// new one. None inside where nothing is lacking.
@@ -47,7 +47,7 @@ pub fn written(project: &Path, present: &str) -> Result<Option<String>, String> 
                     go.mod, Makefile and the like): /init lets the model look instead"
             .to_owned());
     }
-    let lacking: Vec<&Found> =
+    let lacking: Vec<&ManifestCommand> =
         found.iter().filter(|(_, command, _)| !present.contains(&format!("`{command}`"))).collect();
     if lacking.is_empty() {
         return Ok(None);
@@ -72,10 +72,10 @@ pub fn written(project: &Path, present: &str) -> Result<Option<String>, String> 
 }
 
 /// The commands that the manifests of a folder name, by what they are for.
-fn commands(project: &Path) -> Vec<Found> {
+fn commands(project: &Path) -> Vec<ManifestCommand> {
     let mut found = Vec::new();
     let mut add = |of: Use, command: &str, from: &'static str| {
-        let known = |(_, other, _): &Found| other == command;
+        let known = |(_, other, _): &ManifestCommand| other == command;
         if !found.iter().any(known) {
             found.push((of, command.to_owned(), from));
         }

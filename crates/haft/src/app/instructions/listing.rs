@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use haft_agent::{Instruction, Memory, Why};
 use haft_tool::Conversation;
 
-use super::{KEY, ProjectInstructions, touch::Told};
+use super::{KEY, ProjectInstructions, touch::DeliveredFile};
 use crate::plain::safe;
 
 /// Why a file was read, as the end of a sentence.
@@ -40,7 +40,8 @@ impl ProjectInstructions {
     pub async fn shown(&self, conversation: &Conversation) -> String {
         let found = self.found.lock().await;
         let values = conversation.values(KEY);
-        let later: Vec<Told> = values.iter().filter_map(|(_, value)| Told::of(value)).collect();
+        let later: Vec<DeliveredFile> =
+            values.iter().filter_map(|(_, value)| DeliveredFile::of(value)).collect();
         let bytes = found.start.bytes() + later.iter().map(|told| told.bytes).sum::<usize>();
         if bytes == 0 && found.rules.is_empty() && found.told.is_empty() {
             return "no instructions were read: /init writes an AGENTS.md\n".to_owned();

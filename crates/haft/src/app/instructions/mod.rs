@@ -16,15 +16,15 @@ use std::{
     collections::{BTreeMap, HashSet},
     path::PathBuf,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use haft_agent::{
-    ImportAnswer, Instruction, Instructions, Memory, Places, Rule, Seen, UserFolder, Why, at_start,
-    chain,
+    ImportAnswer, Instruction, Instructions, Memory, Places, ReadFiles, Rule, UserFolder, Why,
+    at_start, chain,
 };
 use haft_config::Trust;
 use haft_host::Local;
@@ -60,20 +60,20 @@ pub struct ProjectInstructions {
     /// The tool that reads files: where a rule takes it away, nothing is read.
     reader: Option<ToolSpec>,
     room: usize,
-    hooks: OnceLock<Arc<Hooks>>,
+    hooks: Option<Arc<Hooks>>,
     /// Whether an agent works that is to be told more.
     is_on: AtomicBool,
     /// Whether the conversation stands at another place, so that more may have to be told.
     moved: AtomicBool,
-    found: tokio::sync::Mutex<Found>,
+    found: tokio::sync::Mutex<LoadState>,
 }
 
 /// What is known by now.
 #[derive(Default)]
-struct Found {
+struct LoadState {
     /// What counts from the start.
     start: Instructions,
-    seen: Seen,
+    seen: ReadFiles,
     /// What counts once something fitting is touched.
     rules: Vec<Waiting>,
     /// Folders of which is known that they have nothing more, by agent.
@@ -163,19 +163,25 @@ impl ProjectInstructions {
             state_folder,
             reader: specs.find(|spec| spec.name == "read"),
             room: usize::try_from(base.loaded.settings.instructions.bytes).unwrap_or(usize::MAX),
-            hooks: OnceLock::new(),
+            hooks: None,
             is_on: AtomicBool::new(false),
             moved: AtomicBool::new(false),
             found: tokio::sync::Mutex::default(),
         })
     }
 
-    /// Has these hooks hear of each file that is read.
-    pub fn tell(&self, hooks: Option<&Arc<Hooks>>) {
-        if let Some(hooks) = hooks {
-            // There is one session.
-            drop(self.hooks.set(hooks.clone()));
-        }
+    /// The same for a session, whose hooks hear of each file that is read.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_session(base: &Base, hooks: Option<&Arc<Hooks>>) -> Result<Arc<Self>, Failure> {
+        Ok(Arc::new(Self { hooks: hooks.cloned(), ..Self::of(base)? }))
+    }
+
+    /// What counts from the start for the main agent, or for another one: there is one list, that of
+    /// the main agent, and others are told the same.
+    pub async fn for_agent(&self, is_main: bool) -> Instructions {
+        if is_main { self.begin().await } else { self.at_start().await }
     }
 
     /// Reads what counts from the start, and from now on tells what is touched later.
@@ -183,7 +189,7 @@ impl ProjectInstructions {
         let answers = self.saved();
         let (start, seen) = self.read(&answers).await;
         let told = start.left_out.iter().cloned().collect();
-        *self.found.lock().await = Found {
+        *self.found.lock().await = LoadState {
             rules: start.rules.iter().cloned().map(Waiting::new).collect(),
             start: start.clone(),
             seen,
@@ -205,7 +211,7 @@ impl ProjectInstructions {
         self.read(&self.saved()).await.0
     }
 
-    async fn read(&self, answers: &BTreeMap<String, bool>) -> (Instructions, Seen) {
+    async fn read(&self, answers: &BTreeMap<String, bool>) -> (Instructions, ReadFiles) {
         let judge = self.judge(&self.policy, answers);
         let allowed = |path: &HostPath| judge.allows(path);
         let barred = |path: &HostPath| judge.policy.bars_import(path);
@@ -214,7 +220,7 @@ impl ProjectInstructions {
         let work = at_start(places, &self.user, &self.cwd, self.room);
         tokio::time::timeout(WITHIN, work).await.unwrap_or_else(|_| {
             let text = format!("no instructions are read: looking for them took over {WITHIN:?}");
-            (Instructions { left_out: vec![text], ..Instructions::default() }, Seen::default())
+            (Instructions { left_out: vec![text], ..Instructions::default() }, ReadFiles::default())
         })
     }
 
@@ -264,7 +270,7 @@ impl ProjectInstructions {
 
     /// Tells hooks of files that were read.
     pub async fn hooked(&self, files: &[Instruction]) {
-        let Some(hooks) = self.hooks.get() else { return };
+        let Some(hooks) = &self.hooks else { return };
         let loaded = files.iter().map(|file| self.payload(file)).collect();
         hooks.instructions_loaded(loaded).await;
     }

@@ -4,13 +4,13 @@
 use std::{collections::HashSet, sync::atomic::Ordering};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_agent::{Instruction, Instructions, Outside, Rule, Seen, Why, by_rule, in_folders};
+use haft_agent::{Instruction, Instructions, Outside, ReadFiles, Rule, Why, by_rule, in_folders};
 use haft_tool::{StateNote, Touched, TouchedPaths};
 use haft_types::{Body, CallId, HostPath, Level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Found, KEY, ProjectInstructions, WITHIN, Waiting, ask::Asker, listing};
+use super::{KEY, LoadState, ProjectInstructions, WITHIN, Waiting, ask::Asker, listing};
 
 /// Most folders that are looked at for a call.
 const FOLDERS: usize = 200;
@@ -21,7 +21,7 @@ const HEADING: &str = "Instructions of folders and files that were touched, word
 
 /// A file that a conversation was told later, as its log keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct DeliveredFile {
     /// Where it is, links resolved.
     pub at: String,
     /// The path as shown.
@@ -34,7 +34,7 @@ pub struct Told {
     pub left_out: u64,
 }
 
-impl Told {
+impl DeliveredFile {
     /// What a value of a conversation says.
     pub fn of(value: &Value) -> Option<Self> {
         Self::deserialize(value.get("file")?).ok()
@@ -78,7 +78,7 @@ impl ProjectInstructions {
     /// The files that a call makes count.
     async fn touched(
         &self,
-        found: &mut Found,
+        found: &mut LoadState,
         call: &TouchedPaths,
     ) -> (Vec<Instruction>, Vec<Outside>) {
         let judge = self.judge(&call.cx.permissions().policy, &found.answers);
@@ -86,7 +86,7 @@ impl ProjectInstructions {
         let barred = |path: &HostPath| judge.policy.bars_import(path);
         let answer = |path: &HostPath| judge.answer(path);
         let places = self.places(&allowed, &barred, &answer);
-        let before: Vec<Told> = told_in(call);
+        let before: Vec<DeliveredFile> = told_in(call);
         let mut seen = found.seen.clone();
         for told in &before {
             if let Ok(at) = self.project.join(&told.at) {
@@ -96,7 +96,7 @@ impl ProjectInstructions {
         let used: usize = before.iter().map(|told| told.bytes).sum();
         let mut room = self.room.saturating_sub(found.start.bytes().saturating_add(used));
         let (mut files, mut outside) = (Vec::new(), Vec::new());
-        let mut take = |new: Instructions, found: &mut Found, room: &mut usize| {
+        let mut take = |new: Instructions, found: &mut LoadState, room: &mut usize| {
             *room = room.saturating_sub(new.bytes());
             files.extend(new.files);
             outside.extend(new.outside);
@@ -126,7 +126,7 @@ impl ProjectInstructions {
     }
 
     /// The folders that are touched and may have files, each with the first path in it.
-    fn new_folders(&self, found: &Found, call: &TouchedPaths) -> Vec<(HostPath, HostPath)> {
+    fn new_folders(&self, found: &LoadState, call: &TouchedPaths) -> Vec<(HostPath, HostPath)> {
         let empty = found.empty.get(call.cx.agent());
         let mut folders: Vec<(HostPath, HostPath)> = Vec::new();
         for (path, is_file) in &call.paths {
@@ -143,7 +143,7 @@ impl ProjectInstructions {
     }
 
     /// Whether there may be something to tell, by what is known without a look at the disk.
-    fn may_tell(&self, found: &Found, call: &TouchedPaths) -> bool {
+    fn may_tell(&self, found: &LoadState, call: &TouchedPaths) -> bool {
         found.rules.iter().any(|rule| call.paths.iter().any(|(path, _)| rule.names(path)))
             || !self.new_folders(found, call).is_empty()
     }
@@ -167,7 +167,7 @@ impl ProjectInstructions {
 
 /// What the log keeps of a file that is told later, with the call whose result tells it.
 pub(super) fn kept(file: &Instruction, call: Option<&CallId>) -> (String, Value) {
-    let told = Told {
+    let told = DeliveredFile {
         at: file.at.text().into_owned(),
         path: file.path.clone(),
         why: file.why.clone(),
@@ -194,7 +194,11 @@ pub(super) fn words(file: &Instruction) -> String {
 }
 
 /// The rules that wait for one of these paths, each with it.
-fn fitting(found: &Found, paths: &[(HostPath, bool)], seen: &Seen) -> Vec<(Rule, HostPath)> {
+fn fitting(
+    found: &LoadState,
+    paths: &[(HostPath, bool)],
+    seen: &ReadFiles,
+) -> Vec<(Rule, HostPath)> {
     let waiting = found.rules.iter().filter(|waiting| !seen.has(&waiting.rule.file.at));
     let fits = |waiting: &Waiting| {
         let (path, _) = paths.iter().find(|(path, _)| waiting.names(path))?;
@@ -204,13 +208,13 @@ fn fitting(found: &Found, paths: &[(HostPath, bool)], seen: &Seen) -> Vec<(Rule,
 }
 
 /// What the conversation of a call was told.
-fn told_in(call: &TouchedPaths) -> Vec<Told> {
+fn told_in(call: &TouchedPaths) -> Vec<DeliveredFile> {
     let values = call.cx.conversation().values(KEY);
-    values.iter().filter_map(|(_, value)| Told::of(value)).collect()
+    values.iter().filter_map(|(_, value)| DeliveredFile::of(value)).collect()
 }
 
 /// Tells the person once of each file that is left out.
-fn left_out(found: &mut Found, call: &TouchedPaths, texts: Vec<String>) {
+fn left_out(found: &mut LoadState, call: &TouchedPaths, texts: Vec<String>) {
     for text in texts {
         if found.told.insert(text.clone()) {
             notice(call, Level::Warning, text);
