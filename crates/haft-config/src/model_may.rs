@@ -97,8 +97,21 @@ mod tests {
             first.iter().map(|name| name.as_str()).filter(|name| never(name).is_none()).collect();
         // A new table of settings is looked at here before a model may have it.
         let wanted = [
-            "model", "context", "effort", "tools", "read", "edit", "ask_user", "shell", "jobs",
-            "limits", "output", "terminal",
+            "model",
+            "context",
+            "effort",
+            "tools",
+            "read",
+            "edit",
+            "ask_user",
+            "shell",
+            "jobs",
+            "limits",
+            "output",
+            "terminal",
+            "instructions",
+            "skills",
+            "tool_search",
         ];
         let (mut free, mut wanted) = (free, wanted.to_vec());
         free.sort_unstable();

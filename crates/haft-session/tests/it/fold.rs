@@ -197,7 +197,9 @@ fn words_that_stay_are_in_view_where_their_result_is_not() {
         Body::Masked { calls: vec![CallId::nth(1), CallId::nth(2)] },
     ]);
     let mut fold = Fold::new(AgentPath::default());
-    events.iter().for_each(|event| fold.push(event));
+    for event in &events {
+        fold.push(event);
+    }
     let Some(Message::Results { results }) = fold.messages().last() else { panic!("no results") };
     let told: Vec<String> = results.iter().map(|result| result.outcome.joined_text()).collect();
     assert!(told[0].ends_with("out://c1.\nSay NESTED.") && told[1].ends_with("c2."), "{told:?}");

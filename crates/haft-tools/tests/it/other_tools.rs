@@ -127,6 +127,7 @@ fn tables(ours: &BTreeMap<String, ToolSpec>) -> String {
         let there = match spec.loading {
             _ if spec.known_in.is_some() => "in its mode",
             _ if name == "skill" => "where there are skills",
+            _ if name.starts_with("task_") => "where `tools.todo` is `tasks`",
             Loading::Deferred => "when it searches, or `tools.on` names it",
             _ if spec.asks => "where somebody can answer",
             _ => "from the start",

@@ -78,12 +78,12 @@ fn the_order_is_that_of_use() {
         "task_get",
         "task_list",
         "task_update",
-        "tool_search",
         "think",
         "sleep",
         "brief",
         "send_file",
         "config",
+        "tool_search",
     ];
     assert_eq!(names, wanted);
 }

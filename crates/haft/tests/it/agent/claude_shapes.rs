@@ -22,16 +22,30 @@ fn files_and_commands(root: &str) -> Vec<Row> {
     vec![
         ("Read", json!({"file_path": at("a.txt"), "offset": 1, "limit": 2}), Status::Done, "one"),
         ("Write", json!({"file_path": at("new.txt"), "content": "new\n"}), Status::Done, "new.txt"),
-        ("Edit", json!({"file_path": at("a.txt"), "old_string": "one", "new_string": "ONE", "replace_all": true}),
-         Status::Done, "ONE"),
+        (
+            "Edit",
+            json!({"file_path": at("a.txt"), "old_string": "one", "new_string": "ONE", "replace_all": true}),
+            Status::Done,
+            "ONE",
+        ),
         ("MultiEdit", json!({"file_path": at("a.txt"), "edits": edits}), Status::Done, "3"),
-        ("Bash", json!({"command": "echo hello", "timeout": 5000, "description": "Says hello"}), Status::Done, "hello"),
+        (
+            "Bash",
+            json!({"command": "echo hello", "timeout": 5000, "description": "Says hello"}),
+            Status::Done,
+            "hello",
+        ),
         ("Grep", search, Status::Done, "ONE"),
         ("Glob", json!({"pattern": "*.txt", "path": root}), Status::Done, "new.txt"),
         ("LS", json!({"path": root}), Status::Done, "new.txt"),
         ("NotebookRead", json!({"notebook_path": at("n.ipynb")}), Status::Done, "cell"),
-        ("NotebookEdit", json!({"notebook_path": at("n.ipynb"), "cell_id": "c1", "new_source": "2",
-            "cell_type": "code", "edit_mode": "replace"}), Status::Done, "c1"),
+        (
+            "NotebookEdit",
+            json!({"notebook_path": at("n.ipynb"), "cell_id": "c1", "new_source": "2",
+            "cell_type": "code", "edit_mode": "replace"}),
+            Status::Done,
+            "c1",
+        ),
     ]
 }
 
@@ -48,7 +62,8 @@ fn jobs() -> Vec<Row> {
 }
 
 fn of_the_work(root: &str) -> Vec<Row> {
-    let todos = json!([{"content": "Test it", "status": "in_progress", "activeForm": "Testing it"}]);
+    let todos =
+        json!([{"content": "Test it", "status": "in_progress", "activeForm": "Testing it"}]);
     let options = json!([{"label": "red", "description": "warm", "preview": "#f00"}, {"label": "blue", "description": "cold"}]);
     let questions = json!([{"question": "Which colour?", "header": "Colour", "options": options, "multiSelect": false}]);
     vec![
@@ -67,16 +82,31 @@ fn of_the_work(root: &str) -> Vec<Row> {
 
 fn tasks() -> Vec<Row> {
     vec![
-        ("TaskCreate", json!({"subject": "Build it", "description": "All of it", "activeForm": "Building it"}), Status::Done, "#1"),
-        ("TaskCreate", json!({"subject": "Test it", "description": "All of it", "metadata": {"a": 1}}), Status::Done, "#2"),
-        ("TaskUpdate", json!({"taskId": "1", "status": "in_progress", "addBlocks": ["2"], "owner": "me"}), Status::Done, "Build it"),
+        (
+            "TaskCreate",
+            json!({"subject": "Build it", "description": "All of it", "activeForm": "Building it"}),
+            Status::Done,
+            "#1",
+        ),
+        (
+            "TaskCreate",
+            json!({"subject": "Test it", "description": "All of it", "metadata": {"a": 1}}),
+            Status::Done,
+            "#2",
+        ),
+        (
+            "TaskUpdate",
+            json!({"taskId": "1", "status": "in_progress", "addBlocks": ["2"], "owner": "me"}),
+            Status::Done,
+            "Build it",
+        ),
         ("TaskGet", json!({"taskId": "2"}), Status::Done, "Test it"),
         ("TaskList", json!({}), Status::Done, "Test it"),
     ]
 }
 
 /// Runs the calls one after the other, and compares what came of them.
-fn check(world: &World, rows: Vec<Row>) {
+fn check(world: &World, rows: &[Row]) {
     let one = |(name, input, ..): &Row| json!({"calls": [{"name": name, "input": input}]});
     let mut script: Vec<Value> = rows.iter().map(one).collect();
     script.push(json!({"text": "End."}));
@@ -108,11 +138,14 @@ fn one_call_of_each_tool_in_the_shape_of_claude_code_succeeds() {
     for rows in lists.into_values() {
         let world = world();
         world.settings("tools.on = ['think', 'sleep', 'brief', 'send_file', 'enter_plan', 'exit_plan', 'skill', 'tool_search']");
-        world.file(".claude/skills/greet/SKILL.md", "---\nname: greet\ndescription: Says hello.\n---\nSay hello to $ARGUMENTS.\n");
+        world.file(
+            ".claude/skills/greet/SKILL.md",
+            "---\nname: greet\ndescription: Says hello.\n---\nSay hello to $ARGUMENTS.\n",
+        );
         let root = world.work().to_str().unwrap().to_owned();
-        check(&world, rows(&root));
+        check(&world, &rows(&root));
     }
     let world = world();
     world.settings("tools.todo = 'tasks'");
-    check(&world, tasks());
+    check(&world, &tasks());
 }

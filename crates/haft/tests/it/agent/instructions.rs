@@ -13,12 +13,12 @@ use crate::{
 };
 
 /// A call.
-fn call(name: &str, input: Value) -> Value {
+fn call(name: &str, input: &Value) -> Value {
     json!({"name": name, "input": input})
 }
 
 fn read(path: &str) -> Value {
-    call("read", json!({ "path": path }))
+    call("read", &json!({ "path": path }))
 }
 
 /// What the model is told with each result of one answer with these calls.
@@ -189,7 +189,7 @@ fn only_what_ran_and_may_be_read_tells_more() {
     world.file("d/AGENTS.md", "Say DENIED.");
     world.file("d/z.txt", "z\n");
     world.file("e/AGENTS.md", "Say WRITTEN.");
-    let write = call("write", json!({"path": "e/new.txt", "content": "x"}));
+    let write = call("write", &json!({"path": "e/new.txt", "content": "x"}));
     let flags = ["--deny", "Read(d/**)", "--mode", "accept-edits"];
     let told = results(&world, &[read("d/z.txt"), write, read("c/none.txt")], &flags);
     assert!(!told.concat().contains("DENIED"), "{told:?}");
@@ -354,7 +354,7 @@ fn hooks_hear_of_each_file_and_why() {
 fn init_lets_the_model_write_or_takes_what_manifests_say() {
     let world = World::new();
     world.file("go.mod", "module x\n");
-    let made = call("write", json!({"path": "AGENTS.md", "content": "By the model.\n"}));
+    let made = call("write", &json!({"path": "AGENTS.md", "content": "By the model.\n"}));
     let script = [json!({"calls": [made]}), json!({"text": "The end."})];
     let tmux = Tmux::start(&world);
     tmux.haft(&format!("--model '{}'", world.script(&script)));
