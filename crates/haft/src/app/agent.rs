@@ -411,7 +411,7 @@ impl AgentBuilder {
 
 /// What the prompt says of the skills; none where the model cannot use them.
 pub fn skills_section(base: &Base, tools: &ToolSet) -> Option<Section> {
-    tools.specs().iter().find(|spec| spec.name == "skill")?;
+    tools.listed().find(|spec| spec.name == "skill")?;
     let most = base.loaded.settings.skills.listing_bytes;
     base.skills.section(usize::try_from(most).unwrap_or(usize::MAX))
 }

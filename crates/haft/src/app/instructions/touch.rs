@@ -60,15 +60,20 @@ impl Touched for ProjectInstructions {
             let work = self.touched(&mut found, call);
             let work = tokio::time::timeout(WITHIN, work).await;
             let Ok((mut files, outside)) = work else { return Vec::new() };
+            // Kept before the next call looks, which tells it otherwise too.
+            let mut told = kept_words(call, &files);
             drop(found);
             if !outside.is_empty() {
                 let TouchedPaths { cx, .. } = call;
                 let (session, stop) = (cx.session(), &cx.stop);
                 let asker = Asker { session, agent: cx.agent(), turn: cx.turn, stop };
                 let policy = cx.permissions().policy.clone();
-                files.extend(self.ask(asker, &policy, outside).await);
+                let let_in = self.ask(asker, &policy, outside).await;
+                told.extend(kept_words(call, &let_in));
+                files.extend(let_in);
             }
-            self.told(call, files).await
+            self.hooked(&files).await;
+            told
         }
         .boxed()
     }
@@ -147,22 +152,21 @@ impl ProjectInstructions {
         found.rules.iter().any(|rule| call.paths.iter().any(|(path, _)| rule.names(path)))
             || !self.new_folders(found, call).is_empty()
     }
+}
 
-    /// Keeps what is told in the log; gives the words for the model.
-    async fn told(&self, call: &TouchedPaths, files: Vec<Instruction>) -> Vec<String> {
-        let mut told = Vec::new();
-        for file in &files {
-            let (key, value) = kept(file, Some(&call.cx.call));
-            // What the log cannot keep is told with a later touch.
-            if call.cx.record(key, value).is_ok() {
-                let because = listing::because(&file.why);
-                notice(call, Level::Info, format!("instructions of {}: {because}", file.path));
-                told.push(words(file));
-            }
+/// Keeps what is told in the log; gives the words for the model.
+fn kept_words(call: &TouchedPaths, files: &[Instruction]) -> Vec<String> {
+    let mut told = Vec::new();
+    for file in files {
+        let (key, value) = kept(file, Some(&call.cx.call));
+        // What the log cannot keep is told with a later touch.
+        if call.cx.record(key, value).is_ok() {
+            let because = listing::because(&file.why);
+            notice(call, Level::Info, format!("instructions of {}: {because}", file.path));
+            told.push(words(file));
         }
-        self.hooked(&files).await;
-        told
     }
+    told
 }
 
 /// What the log keeps of a file that is told later, with the call whose result tells it.

@@ -75,7 +75,7 @@ fn of_the_work(root: &str) -> Vec<Row> {
         ("Sleep", json!({"seconds": 0}), Status::Done, ""),
         ("ToolSearch", json!({"query": "select:config"}), Status::Done, "config"),
         ("Skill", json!({"skill": "greet", "args": "Ada"}), Status::Done, "Say hello to Ada."),
-        ("EnterPlanMode", json!({}), Status::Done, "Mode plan is on"),
+        ("EnterPlanMode", json!({}), Status::Failed, "nobody is here"),
         ("ExitPlanMode", json!({"plan": "1. Say hello"}), Status::Failed, "nobody is here"),
     ]
 }

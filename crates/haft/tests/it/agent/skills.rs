@@ -105,10 +105,11 @@ fn a_skill_is_listed_used_and_kept_through_resume_and_compaction_on_each_wire() 
 }
 
 #[test]
-fn without_skills_there_is_no_tool_and_no_word_of_them() {
+fn without_skills_there_is_a_tool_to_be_found_and_no_more_word_of_them() {
     let world = World::new();
     let prompt = world.run(&["debug", "prompt"]);
-    assert!(!prompt.out.contains("kill"), "{prompt:?}");
+    assert_eq!(prompt.out.matches("kill").count(), 1, "{prompt:?}");
+    assert!(!prompt.out.contains("# Skills") && prompt.out.contains(" skill,"), "{prompt:?}");
     assert!(!world.run(&["debug", "tools"]).out.contains("\"skill\""));
     // The one that haft brings along is there for who asks.
     let ran = world.tool("skill", &json!({"skill": "haft-tools"}), &[]);
@@ -244,22 +245,19 @@ fn line_mode_starts_and_lists_them_and_tells_of_late_ones() {
 }
 
 #[test]
-fn a_first_skill_that_comes_late_is_told_with_its_file() {
+fn a_first_skill_that_comes_late_is_told_and_can_be_used() {
     let world = World::new();
-    let file = world.work().join(".haft/skills/late/SKILL.md");
     let content = skill("late", "Do what came late", "", "Late instructions.");
     let write = json!({"name": "bash", "input": {"command": format!(
         "mkdir -p .haft/skills/late && cat > .haft/skills/late/SKILL.md <<'END'\n{content}\nEND"
     )}});
-    let text = json!({"text": "Yes."});
-    let model = world.script(&[json!({"calls": [write]}), text.clone(), text]);
+    let yes = json!({"text": "Yes."});
+    let answers = [json!({"calls": [write]}), yes.clone(), called("late", ""), yes];
+    let model = world.script(&answers);
     let flags = ["--line", "--model", &model, "--mode", "bypass"];
     let ran = finish(world.haft(&flags), &Input::Pipe("write it\ny\nuse it\n"));
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let wanted = format!(
-        "Skills are there now:\n- late: Do what came late (instructions: {})",
-        file.display()
-    );
+    let wanted = "Skills are there now:\n- late: Do what came late";
     let told = |event: &Event| match &event.body {
         Body::User { parts, .. } => {
             parts.iter().any(|part| matches!(part, Part::Text { text } if *text == wanted))
@@ -267,6 +265,8 @@ fn a_first_skill_that_comes_late_is_told_with_its_file() {
         _ => false,
     };
     assert_eq!(world.events().iter().filter(|event| told(event)).count(), 1, "{ran:?}");
+    let all: Vec<String> = world.outcomes().iter().map(text).collect();
+    assert!(all.iter().any(|text| text.contains("Late instructions.")), "{all:?}");
 }
 
 #[test]

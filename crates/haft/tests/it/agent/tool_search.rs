@@ -135,13 +135,16 @@ fn a_rule_and_a_hook_see_the_tool_that_is_meant() {
 #[test]
 fn where_nothing_is_deferred_there_is_no_search() {
     let wire = WIRES[0];
+    let late =
+        "['notebook_edit', 'snip', 'skill', 'think', 'sleep', 'brief', 'send_file', 'config']";
     for (settings, flags) in [
-        ("[tools]\noff = ['notebook_edit', 'snip']\n", &[][..]),
-        ("", &["--tools", "read,bash"]),
-        ("[tools]\non = ['notebook_edit', 'snip']\n", &[]),
+        (format!("[tools]\noff = {late}\n"), &[][..]),
+        (String::new(), &["--tools", "read,bash"]),
+        (format!("[tools]\non = {late}\n"), &[]),
+        ("tools.profile = 'small'".to_owned(), &[]),
     ] {
         let world = World::new();
-        world.settings(settings);
+        world.settings(&settings);
         let mock = Mock::new(vec![wire.text("Done.")]);
         run(&world, wire, &mock, &[&["-p", "go"][..], flags].concat());
         let body = &mock.bodies()[0];

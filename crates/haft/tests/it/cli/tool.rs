@@ -23,12 +23,12 @@ const NAMES: [&str; 25] = [
     "task_get",
     "task_list",
     "task_update",
+    "tool_search",
     "think",
     "sleep",
     "brief",
     "send_file",
     "config",
-    "tool_search",
     "ask_user",
     "enter_plan",
 ];
