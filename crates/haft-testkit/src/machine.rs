@@ -172,6 +172,11 @@ pub fn peak_while_there(process: u32) -> Option<u64> {
     Some(kib << 10)
 }
 
+/// The words by which a process was started; empty where it has ended.
+fn command_line(process: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default()
+}
+
 /// The processes that a process started and that run, with theirs.
 pub fn descendants(process: u32) -> Vec<u32> {
     let mut found = Vec::new();
@@ -199,7 +204,11 @@ pub fn watched(child: &mut Child, within: Duration) -> u64 {
         if ended.is_some() || began.elapsed() > within {
             return seen.values().sum();
         }
-        for process in [child.id()].into_iter().chain(descendants(child.id())) {
+        let own = command_line(child.id());
+        // A process that was forked and is not yet another program has the memory of its parent.
+        let is_apart = |process: &u32| command_line(*process) != own;
+        let below = descendants(child.id()).into_iter().filter(is_apart);
+        for process in [child.id()].into_iter().chain(below) {
             let had = seen.entry(process).or_insert(0_u64);
             *had = peak_while_there(process).unwrap_or(0).max(*had);
         }

@@ -248,6 +248,9 @@ pub fn help(own: &[&str], more: &[(&str, &str)]) -> String {
     text
 }
 
+/// Most characters of a skill's name and description in a row of the help.
+const SKILL_ROW: usize = 68;
+
 /// The lines of help about skills and commands that a person can start; empty where there are none.
 pub fn skills_help(skills: &SkillStore) -> String {
     let rows = skills.rows();
@@ -257,8 +260,13 @@ pub fn skills_help(skills: &SkillStore) -> String {
     let mut text = "Skills and commands\n".to_owned();
     for (name, arguments, about) in rows.iter().take(SKILLS_SHOWN) {
         let head = safe(format!("/{name} {arguments}").trim_end());
+        let room = SKILL_ROW.saturating_sub(head.chars().count());
+        let about = match about.char_indices().nth(room) {
+            Some((end, _)) => format!("{}\u{2026}", about[..end].trim_end()),
+            None => about.clone(),
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {head}  {}", safe(about));
+        let _ = writeln!(text, "  {head:20} {}", safe(&about));
     }
     if let Some(more @ 1..) = rows.len().checked_sub(SKILLS_SHOWN) {
         let _ = writeln!(text, "  and {more} more: haft skill list");

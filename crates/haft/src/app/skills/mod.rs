@@ -150,7 +150,7 @@ impl SkillStore {
         let catalogue = self.look(&mut state);
         state.is_untold = false;
         // What haft brings along stands in no file.
-        let new = catalogue.listed().filter(|entry| has_tool || entry.text.is_none());
+        let new = catalogue.listed().filter(|entry| entry.text.is_none());
         let new = new.filter(|entry| !state.told.contains(&entry.name));
         let new: Vec<Arc<SkillEntry>> = new.cloned().collect();
         state.told.extend(new.iter().map(|entry| entry.name.clone()));

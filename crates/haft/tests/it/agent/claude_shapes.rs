@@ -76,7 +76,6 @@ fn of_the_work(root: &str) -> Vec<Row> {
         ("ToolSearch", json!({"query": "select:config"}), Status::Done, "config"),
         ("Skill", json!({"skill": "greet", "args": "Ada"}), Status::Done, "Say hello to Ada."),
         ("EnterPlanMode", json!({}), Status::Failed, "nobody is here"),
-        ("ExitPlanMode", json!({"plan": "1. Say hello"}), Status::Failed, "nobody is here"),
     ]
 }
 

@@ -224,7 +224,7 @@ fn line_mode_starts_and_lists_them_and_tells_of_late_ones() {
     let lines = "/help\nwrite it\ny\n/greet Bob\nuse it\n/greed x\n";
     let ran = finish(world.haft(&flags), &Input::Pipe(lines));
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.out.contains("  /greet NAME  Greet somebody"), "{ran:?}");
+    assert!(ran.out.contains("  /greet NAME          Greet somebody"), "{ran:?}");
     assert!(ran.out.contains("! there is no command /greed: did you mean /greet?"), "{ran:?}");
     let texts: Vec<String> = world
         .events()

@@ -197,7 +197,7 @@ fn expanded_prompts_and_commands_of_skills_are_asked_about() {
     assert!(ran.code == Some(0) && said.contains("seen a.rs b"), "{ran:?} {said}");
     let seen = only(&world, "PreSkillShellCommand");
     assert_eq!((&seen["tool_name"], &seen["invoked_by"]), (&json!("Bash"), &json!("user")));
-    assert_eq!(seen["tool_input"], json!({"command": "echo seen 'a.rs' 'b'"}));
+    assert_eq!(seen["tool_input"], json!({"command": "echo seen a.rs b"}));
     assert_eq!((&seen["command_name"], &seen["command_source"]), (&json!("look"), &json!("user")));
     let event = "PreSkillShellCommand";
     let decides = |decision: &str| json!({"permissionDecision": decision, "permissionDecisionReason": "no git"});

@@ -124,8 +124,15 @@ fn a_mode_that_was_set_is_in_the_log_and_the_model_is_told() {
         let set: Vec<Mode> = told.iter().filter_map(set).collect();
         assert_eq!(set, [Mode::Plan, Mode::Ask], "also without a further message");
         assert_eq!(notices(&told), [], "it is no notice");
-        let said = |event: &Event| matches!(&event.body, Body::User { from: From::Haft, .. });
-        assert_eq!(told.iter().filter(|event| said(event)).count(), 1);
+        let said: Vec<String> = told
+            .iter()
+            .filter_map(|event| match &event.body {
+                Body::User { from: From::Haft, parts, .. } => Some(format!("{parts:?}")),
+                _ => None,
+            })
+            .collect();
+        let [mode, tools] = &said[..] else { panic!("{said:?}") };
+        assert!(mode.contains(text) && tools.contains("from here on: exit_plan."), "{said:?}");
     }
 }
 
