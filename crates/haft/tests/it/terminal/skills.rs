@@ -27,7 +27,7 @@ fn a_command_is_completed_and_started() {
     // What went along is not the person's words.
     assert!(!screen.contains("> Greet Bob"), "{screen}");
     tmux.line("/help");
-    tmux.sees("/team:greet NAME  Greet somebody");
+    tmux.sees("/team:greet NAME     Greet somebody");
     tmux.key("C-d");
     tmux.sees("ended with 0");
     let said = world
