@@ -75,7 +75,8 @@ pub fn hide_in(secrets: &Secrets, body: &mut Body) {
             if let Cow::Owned(hidden) = secrets.hide_known(key) {
                 *key = hidden.into();
             }
-            known.value(value);
+            // A call may keep what it read before its result is looked through.
+            learning.value(value);
         }
         _ => {}
     }

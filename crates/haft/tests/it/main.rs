@@ -15,6 +15,7 @@ mod cli;
 mod crash;
 mod files;
 mod hooks;
+mod limits_everywhere;
 mod line;
 mod mcp;
 mod mcp_client;
