@@ -187,7 +187,6 @@ impl Tool for ExitPlan {
             snippet: "Present the plan; the person approves it or sends it back".into(),
             hint: "plan mode present approve leave exit".into(),
             kind: Kind::Think,
-            primary: "plan".into(),
             loading: Loading::Deferred,
             known_in: Some(Mode::Plan),
             ..ToolSpec::new(

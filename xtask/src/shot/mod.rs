@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the terminal is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long nothing is typed before each step that types: a question takes no key at once.
+const PAUSE: Duration = Duration::from_millis(400);
+
 /// What the command line says.
 struct Order<'a> {
     script: &'a str,
@@ -159,8 +162,10 @@ impl Terminal {
     /// `{"see": TEXT}`, which waits for it. False where that did not come.
     fn step(&self, step: &Value) -> Result<bool> {
         if let Some(text) = step["type"].as_str() {
+            sleep(PAUSE);
             self.tmux(&["send-keys", "-l", text])?;
         } else if let Some(key) = step["key"].as_str() {
+            sleep(PAUSE);
             self.tmux(&["send-keys", key])?;
         } else if let Some(text) = step["see"].as_str() {
             let start = Instant::now();
