@@ -260,7 +260,7 @@ pub(crate) fn header_map(headers: &[(&str, &str)]) -> Result<HeaderMap, NetError
 }
 
 /// The innermost causes, without the address that reqwest puts in.
-fn reason(error: &reqwest::Error) -> String {
+pub(crate) fn reason(error: &reqwest::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

@@ -9,6 +9,7 @@
 mod address;
 mod client;
 mod direct;
+mod guard;
 mod proxy;
 mod sse;
 mod tls;
@@ -17,6 +18,10 @@ pub use self::{
     address::{AddressError, Checked, Host, Resolve, SystemResolver, check, dial, special},
     client::{Client, NetError, Response, host_and_port, install_crypto, shown_url},
     direct::post_direct,
+    guard::{
+        BodyEnd, ExceptionError, Exceptions, Gate, Guard, Proxies, Web, WebError, WebLimits, WebMethod,
+        WebRequest, WebResponse, WebUrl, twin,
+    },
     proxy::{Hosts, HostsError, Pass, Proxy, Refusals, Refused, Why},
     sse::{SseError, SseEvent, SseItem, SseParser},
 };

@@ -21,6 +21,7 @@ pub use crate::{
         cx::Cx,
         dispatch::{Dispatcher, Judgement},
         guarded_host::{COMMAND_VARIABLE, POWERSHELL, REPORTING_SCRIPT, command_text},
+        net::Net,
         scheduler::{Scheduler, Ticket},
     },
     changes::{
@@ -62,3 +63,5 @@ pub use crate::{
         schema::schema_of,
     },
 };
+/// What tools ask the network with: see [`Cx::net`].
+pub use haft_net::{BodyEnd, Gate, Host, Web, WebError, WebMethod, WebRequest, WebResponse, WebUrl};

@@ -228,6 +228,16 @@ impl Secrets {
             && known.sorted.iter().any(|value| value.contains(text))
     }
 
+    /// The name of a known value that stands in a text in other letters, large for small or small
+    /// for large: hosts lose theirs.
+    pub fn in_any_case(&self, text: &str) -> Option<Arc<str>> {
+        let (known, text) = (self.known(), text.to_ascii_lowercase());
+        let stands = |value: &str| {
+            value.len() >= names::SHORTEST && text.contains(&value.to_ascii_lowercase())
+        };
+        known.all.iter().find(|(_, value)| stands(value)).map(|(name, _)| name.clone())
+    }
+
     /// A text with placeholders where known values stood; nothing is learnt from it.
     pub fn hide_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let places = self.known_places(text);

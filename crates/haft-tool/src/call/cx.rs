@@ -18,7 +18,7 @@ use haft_types::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{progress::Live, question_time::Asking};
+use super::{net::DeclaredHosts, progress::Live, question_time::Asking};
 use crate::{
     Conversation, Dispatcher, Permissions, RecordError, Room, Session, Stay, ToolSet,
     changes::recorder::Keeper,
@@ -67,6 +67,8 @@ pub struct Cx {
     pub(crate) keeper: Option<Arc<Keeper>>,
     /// What its programs tried of the network.
     pub(crate) tried: Arc<Mutex<Option<Tried>>>,
+    /// The hosts that the tool may ask, once it runs.
+    pub(crate) hosts: Option<Arc<DeclaredHosts>>,
 }
 
 /// What stands last in an error: what the system said, without the path and its number.
@@ -106,6 +108,7 @@ impl Cx {
             live: Live::default(),
             keeper: None,
             tried: Arc::default(),
+            hosts: None,
         }
     }
 

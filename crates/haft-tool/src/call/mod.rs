@@ -9,6 +9,7 @@ pub(crate) mod cx;
 pub(crate) mod direct_exec;
 pub(crate) mod dispatch;
 pub(crate) mod guarded_host;
+pub(crate) mod net;
 pub(crate) mod progress;
 pub(crate) mod question_time;
 pub(crate) mod scheduler;

@@ -11,7 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::rules;
 use crate::{
     Call, Next, Stage,
-    call::guarded_host::{Declared, Guarded},
+    call::{
+        guarded_host::{Declared, Guarded},
+        net::DeclaredHosts,
+    },
 };
 
 pub(super) struct Guard;
@@ -28,6 +31,7 @@ impl Stage for Guard {
             return std::future::ready(outcome).boxed();
         }
         call.cx.host = guarded(&call, Access::Destroy);
+        call.cx.hosts = Some(Arc::new(DeclaredHosts::of(&call)));
         if call.ready().is_ok_and(|prepared| prepared.spec.on_interrupt == OnInterrupt::Finish) {
             // From here on it finishes what it began, whatever happens around it.
             call.cx.stop = CancellationToken::new();
