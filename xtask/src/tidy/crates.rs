@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
         "haft-host",
         "haft-sandbox",
         "haft-net",
+        "haft-page",
         "haft-llm",
         "haft-session",
         "haft-policy",
