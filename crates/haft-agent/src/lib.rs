@@ -27,7 +27,7 @@ pub use self::{
     agent::{
         Agent, AgentConfig, AgentSender, Agents, AnswerSchema, BatchCall, CompactTrigger, Failure,
         Handle, HookMoment, Instead, Limits, OtherModels, Pinned, PromptSaid, Repin, SmallModel,
-        TalkHooks, UnsentLines, WindowUse,
+        TalkHooks, UnsentLines, WindowUse, gathered,
     },
     bus::{Bus, Clock},
     command::{

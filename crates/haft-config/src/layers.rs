@@ -211,6 +211,7 @@ pub(crate) const OWN: &[&str] = &[
     "shell.let_through",
     "secrets.not",
     "permissions.restricted",
+    "web.",
 ];
 
 /// Whether a setting, or a whole table of them, is the person's alone.

@@ -37,7 +37,7 @@ pub use crate::{
     settings::{
         Changes, Claude, Context, Edit, Http, Instructions, Limits, Model, ModelPrice, ModelTier,
         Output, Permissions, Read, RuleCase, Run, Sandbox, SandboxLevel, Secrets, Server,
-        ServerWire, Settings, Shell, Theme, TodoKind, ToolProfile, Tools, Undo,
+        ServerWire, Settings, Shell, Theme, TodoKind, ToolProfile, Tools, Undo, Web,
     },
     trust::Trust,
 };

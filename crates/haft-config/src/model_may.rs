@@ -28,6 +28,7 @@ const NEVER: &[(&str, &str)] = &[
     ("shell.let_through", "it lets keys through to programs"),
     ("terminal.notify_command", "it holds a program that is run"),
     ("run", "it holds the limits of a turn"),
+    ("web", "it says which private hosts are asked"),
 ];
 
 /// Why no model has a setting, whatever is listed; none where it may be listed.
@@ -133,6 +134,7 @@ mod tests {
             "terminal.notify_command",
             "models.x.price",
             "run.max_cost",
+            "web.private",
         ] {
             assert!(never(name).is_some(), "{name}");
             assert_eq!(wrong_names(&[name.to_owned()]).len(), 1, "{name}");

@@ -46,7 +46,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ),
     ("Shell, jobs and secrets", &["shell", "jobs", "secrets"]),
     ("Sandbox", &["sandbox"]),
-    ("Undo, output and limits", &["undo", "output", "limits", "http"]),
+    ("Undo, output and limits", &["undo", "output", "limits", "http", "web"]),
     ("Terminal", &["terminal"]),
 ];
 

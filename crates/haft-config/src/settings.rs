@@ -74,6 +74,8 @@ pub struct Settings {
     pub output: Output,
     /// Connections to models.
     pub http: Http,
+    /// Pages of the web.
+    pub web: Web,
     /// The terminal interface. A project cannot set it.
     pub terminal: Terminal,
 }
@@ -757,6 +759,15 @@ impl Default for Output {
     fn default() -> Self {
         Self { session_bytes: 2 << 30, total_bytes: 8 << 30 }
     }
+}
+
+/// Pages of the web. A project cannot set them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Web {
+    /// Hosts with their ports that may be asked although they are private, such as
+    /// `localhost:3000` and `10.0.0.7:80`. Whether one is asked about is for the rules to say.
+    pub private: Vec<String>,
 }
 
 /// Connections to models. A project cannot set them.

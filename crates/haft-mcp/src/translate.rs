@@ -18,7 +18,7 @@ pub(crate) fn tool(spec: &ToolSpec, structured: bool) -> Tool {
     if structured {
         tool.output_schema = structured::schema(spec).map(Arc::new);
     }
-    let reads = matches!(spec.kind, Kind::Read | Kind::Search | Kind::Think);
+    let reads = matches!(spec.kind, Kind::Read | Kind::Search | Kind::Fetch | Kind::Think);
     let mut hints = ToolAnnotations::default();
     hints.title.clone_from(&tool.title);
     hints.read_only_hint = Some(reads);

@@ -19,8 +19,8 @@ pub use self::{
     client::{Client, NetError, Response, host_and_port, install_crypto, shown_url},
     direct::post_direct,
     guard::{
-        BodyEnd, ExceptionError, Exceptions, Gate, Guard, Proxies, Web, WebError, WebLimits, WebMethod,
-        WebRequest, WebResponse, WebUrl, twin,
+        BodyEnd, ExceptionError, Exceptions, Gate, Guard, Proxies, Web, WebError, WebLimits,
+        WebMethod, WebRequest, WebResponse, WebUrl, twin,
     },
     proxy::{Hosts, HostsError, Pass, Proxy, Refusals, Refused, Why},
     sse::{SseError, SseEvent, SseItem, SseParser},

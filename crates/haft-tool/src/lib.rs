@@ -43,6 +43,7 @@ pub use crate::{
         repeats::Repeats,
         services::{Closer, Phase, Services},
         setting_access::{SettingAccess, SettingChange, SettingValue},
+        side_model::{SideModel, SideQuestion, SideReply},
         state::{
             Conversation, Permissions, SHARED, SaveRule, Session, StateNote, TurnRules, TypeMap,
             Values, call_number,
@@ -64,4 +65,7 @@ pub use crate::{
     },
 };
 /// What tools ask the network with: see [`Cx::net`].
-pub use haft_net::{BodyEnd, Gate, Host, Web, WebError, WebMethod, WebRequest, WebResponse, WebUrl};
+pub use haft_net::{
+    AddressError, BodyEnd, Exceptions, Gate, Host, Web, WebError, WebMethod, WebRequest,
+    WebResponse, WebUrl, special,
+};

@@ -29,11 +29,12 @@ mod think;
 mod todo;
 mod tool_search;
 mod units;
+mod web_fetch;
 mod write;
 
 use std::sync::Arc;
 
-use haft_tool::AnyTool;
+use haft_tool::{AnyTool, Exceptions};
 
 #[cfg(feature = "pdf")]
 pub use crate::read::readers::pdf::{PdfReader, read_pdf};
@@ -64,6 +65,7 @@ pub use crate::{
     think::Think,
     todo::Todo,
     tool_search::{Candidate, Index, ToolSearch},
+    web_fetch::WebFetch,
     write::Write,
 };
 
@@ -94,6 +96,8 @@ pub struct Options {
     pub ask_ms: Option<u64>,
     /// The skills and commands of the run; none by default.
     pub skills: Skills,
+    /// Hosts with their ports that `web_fetch` may ask although they are private; none by default.
+    pub web_private: Exceptions,
     /// Where `read` has PDF documents read; on a thread of this process by default.
     #[cfg(feature = "pdf")]
     pub pdf: PdfReader,
@@ -111,6 +115,7 @@ impl Default for Options {
             edit_strict: false,
             ask_ms: None,
             skills: Skills::default(),
+            web_private: Exceptions::default(),
             #[cfg(feature = "pdf")]
             pdf: PdfReader::default(),
         }
@@ -150,6 +155,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Brief::default()),
         Arc::new(SendFile::default()),
         Arc::new(Config::default()),
+        Arc::new(WebFetch::new(options)),
     ];
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

@@ -439,6 +439,13 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<Summarizer>,
     },
+    /// A model answered a question of a call, beside the conversation.
+    SideAnswer {
+        /// The call.
+        call: CallId,
+        /// The model, and what it took.
+        by: Summarizer,
+    },
     /// Changes were undone, or, with `redo`, made again.
     Undone {
         /// The calls.

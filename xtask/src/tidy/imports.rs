@@ -19,6 +19,9 @@ struct Owned {
 const FILES: &[&str] =
     &["haft-host", "haft-sandbox", "haft-session", "haft-config", "haft", "haft-testkit"];
 
+/// Who may open connections.
+const SOCKETS: &[&str] = &["haft-net", "haft-host", "haft-sandbox", "haft", "haft-testkit"];
+
 const OWNED: &[Owned] = &[
     Owned { path: "std::fs", owners: FILES, remedy: "go through the host's Fs" },
     Owned { path: "tokio::fs", owners: FILES, remedy: "go through the host's Fs" },
@@ -50,6 +53,21 @@ const OWNED: &[Owned] = &[
             "haft-emulator",
         ],
         remedy: "let haft-config read it and hand it over as a value",
+    },
+    Owned {
+        path: "reqwest",
+        owners: &["haft-net"],
+        remedy: "ask through Cx::net, which holds a tool to the hosts of its plan",
+    },
+    Owned {
+        path: "std::net::TcpStream",
+        owners: SOCKETS,
+        remedy: "ask through Cx::net, which holds a tool to the hosts of its plan",
+    },
+    Owned {
+        path: "tokio::net::TcpStream",
+        owners: SOCKETS,
+        remedy: "ask through Cx::net, which holds a tool to the hosts of its plan",
     },
     Owned {
         path: "SystemTime::now",

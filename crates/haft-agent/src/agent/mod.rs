@@ -45,6 +45,7 @@ pub use self::{
     other_models::{Failure, Instead, OtherModels, SmallModel},
     queue::UnsentLines,
     repin::Repin,
+    summary::gathered,
     talk_hooks::{BatchCall, CompactTrigger, HookMoment, PromptSaid, TalkHooks},
 };
 use self::{

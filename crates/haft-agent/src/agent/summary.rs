@@ -119,8 +119,14 @@ impl Summary {
     }
 }
 
-/// The text of an answer, why it ended, and what it took.
-async fn gathered(mut answer: haft_llm::Answer) -> Result<(String, Stop, Usage), LlmError> {
+/// The text of an answer, up to 256 KB of it, why it ended, and what it took.
+///
+/// # Errors
+/// Those of the answer, and when it has no end.
+///
+/// # Cancel safety
+/// A dropped future ends the answer.
+pub async fn gathered(mut answer: haft_llm::Answer) -> Result<(String, Stop, Usage), LlmError> {
     let mut text = String::new();
     while let Some(delta) = answer.next().await {
         match delta? {
@@ -132,5 +138,5 @@ async fn gathered(mut answer: haft_llm::Answer) -> Result<(String, Stop, Usage),
             _ => {}
         }
     }
-    Err(LlmError::Cut("the summary had no end".into()))
+    Err(LlmError::Cut("the answer had no end".into()))
 }

@@ -28,7 +28,7 @@ impl Exceptions {
     }
 
     /// Reports whether a host is excepted at a port.
-    pub(super) fn has(&self, host: &Host, port: u16) -> bool {
+    pub fn has(&self, host: &Host, port: u16) -> bool {
         !self.0.is_empty() && self.0.contains(&(host.clone(), port))
     }
 }
@@ -67,9 +67,15 @@ mod tests {
         ] {
             assert_eq!(all.has(&Host::parse(host).unwrap(), port), has, "{host}:{port}");
         }
-        for wrong in
-            ["localhost", "localhost:", "localhost:0", "localhost:65536", "::1:80", "*:80", "a b:80"]
-        {
+        for wrong in [
+            "localhost",
+            "localhost:",
+            "localhost:0",
+            "localhost:65536",
+            "::1:80",
+            "*:80",
+            "a b:80",
+        ] {
             let error = Exceptions::parse(&["ok:1", wrong]).unwrap_err();
             assert_eq!(error.text, wrong);
         }

@@ -139,7 +139,8 @@ pub(super) fn is_same_site(from: &Url, to: &Url) -> bool {
     let host = |url: &Url| Host::parse(url.host_str().unwrap_or_default()).ok();
     let (Some(a), Some(b)) = (host(from), host(to)) else { return false };
     let same_host = a == b || twin(&a).as_ref() == Some(&b);
-    let same_scheme = from.scheme() == to.scheme() || (from.scheme(), to.scheme()) == ("http", "https");
+    let same_scheme =
+        from.scheme() == to.scheme() || (from.scheme(), to.scheme()) == ("http", "https");
     // None where it is the usual one of its scheme.
     let same_port = from.port() == to.port();
     same_host && same_scheme && same_port

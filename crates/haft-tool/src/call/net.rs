@@ -159,7 +159,9 @@ fn unpacked(text: &str) -> Vec<String> {
     let is_digit = |c: char| c.is_ascii_alphanumeric() || "+/_-".contains(c);
     let words = text.split(|c| !is_digit(c)).chain(text.split(|c| c == '/' || !is_digit(c)));
     for word in words.filter(|word| word.len() >= ENCODED) {
-        all.extend([STANDARD, URL_SAFE].iter().filter_map(|base| readable(&base.decode(word).ok()?)));
+        all.extend(
+            [STANDARD, URL_SAFE].iter().filter_map(|base| readable(&base.decode(word).ok()?)),
+        );
     }
     let runs = text.split(|c: char| !c.is_ascii_hexdigit()).filter(|run| run.len() >= 2 * ENCODED);
     all.extend(runs.flat_map(|run| [run, &run[1..]]).filter_map(|run| readable(&of_hex(run))));

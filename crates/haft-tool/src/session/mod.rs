@@ -11,6 +11,7 @@ pub(crate) mod redact;
 pub(crate) mod repeats;
 pub(crate) mod services;
 pub(crate) mod setting_access;
+pub(crate) mod side_model;
 pub(crate) mod startup_command;
 pub(crate) mod state;
 pub(crate) mod truncate;

@@ -15,6 +15,7 @@ mod interrupt;
 mod links;
 mod live;
 mod malformed;
+mod net;
 mod paths;
 mod questions;
 mod registry;

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use futures::{FutureExt as _, future::BoxFuture};
 use haft_testkit::{
     harness::{self, Make},
     world::World,
 };
-use haft_tool::{History, SettingAccess, SettingChange, SettingValue, SnipReport, WithHistory};
+use haft_tool::{
+    Gate, History, SettingAccess, SettingChange, SettingValue, SnipReport, Web, WebError,
+    WebRequest, WebResponse, WithHistory,
+};
 use haft_tools::{Catalogue, FrontMatter, Options, SkillEntry, SkillOrigin, SkillSource, Skills};
 use haft_types::{HostPath, Reply, Style, ToolError, TurnId};
 use serde_json::{Value, json};
@@ -75,6 +79,33 @@ impl SkillSource for OneSkill {
     }
 }
 
+/// A web of one page; a host named slow answers nothing.
+struct OnePage;
+
+impl Web for OnePage {
+    fn send<'a>(
+        &'a self,
+        request: &'a WebRequest,
+        gate: &'a dyn Gate,
+    ) -> BoxFuture<'a, Result<WebResponse, WebError>> {
+        async move {
+            let url = haft_tool::WebUrl::read(&request.url)?;
+            assert!(gate.admits(url.host()), "{}", request.url);
+            if url.host().to_string() == "slow.example" {
+                return std::future::pending().await;
+            }
+            Ok(WebResponse {
+                url: request.url.clone(),
+                status: 200,
+                content_type: Some("text/html".into()),
+                body: "<title>Tea</title><h1>Tea</h1><p>Steep for three minutes.".into(),
+                ..WebResponse::default()
+            })
+        }
+        .boxed()
+    }
+}
+
 /// Gives the calls of a world a conversation that they are part of, a task, and a person who answers.
 fn with_history(world: World) -> World {
     let reply = Reply { input: Some(json!({"q1": "A"})), ..Reply::pick("answer") };
@@ -84,6 +115,7 @@ fn with_history(world: World) -> World {
     let shared = &world.dispatcher.session.shared;
     shared.restore([("shared task 0001".to_owned(), task)].into());
     world.session.services.insert::<dyn SettingAccess>(Arc::new(OneSetting));
+    world.session.services.insert::<dyn Web>(Arc::new(OnePage));
     world
 }
 

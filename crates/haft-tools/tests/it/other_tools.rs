@@ -73,7 +73,7 @@ const OTHERS: &[(&str, &str, Result<&str, &str>)] = &[
     ("Claude Code", "TodoWrite", Ok("todo")),
     ("Claude Code", "ToolSearch", Ok("tool_search")),
     ("Claude Code", "WaitForMcpServers", Err("not yet: haft is no MCP client")),
-    ("Claude Code", "WebFetch", Err("not yet: the web")),
+    ("Claude Code", "WebFetch", Ok("web_fetch")),
     ("Claude Code", "WebSearch", Err("not yet: the web")),
     ("Claude Code", "Workflow", Err("not yet: as Agent")),
     ("Claude Code", "Write", Ok("write")),

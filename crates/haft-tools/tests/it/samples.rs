@@ -39,6 +39,7 @@ pub(crate) fn all() -> Vec<Sample> {
         brief(sample("brief")),
         send_file(sample("send_file")),
         config(sample("config")),
+        web_fetch(sample("web_fetch")),
     ]);
     samples.extend(searches(sample));
     samples
@@ -340,6 +341,31 @@ fn sleep(sample: Sample) -> Sample {
         ],
         denied: Some(("Sleep", json!({"seconds": 0}))),
         endless: Some(json!({"seconds": 60})),
+        ..sample
+    }
+}
+
+fn web_fetch(sample: Sample) -> Sample {
+    let of = |url: &str| json!({ "url": url });
+    let large = format!("https://tea.example/{}", "x".repeat(1 << 20));
+    Sample {
+        good: vec![
+            of("https://tea.example/"),
+            json!({"url": "https://tea.example/", "offset": 3}),
+            json!({"uri": "http://tea.example:8080/a?b#c"}),
+            json!({"url": "https://tea.example/", "prompt": "How long?"}),
+        ],
+        bad: vec![
+            (of("tea.example"), vec!["tea.example", "https://"]),
+            (of("ftp://tea.example/"), vec!["ftp:", "http"]),
+            (of("https://me:pw@tea.example/"), vec!["password", "Leave them out"]),
+            (of("http://127.1/"), vec!["127.0.0.1", "this machine itself", "web.private"]),
+            (of(&large), vec!["1048596", "8000"]),
+            (json!({"url": "https://tea.example/", "offset": 900}), vec!["offset 900", "past"]),
+            (json!({"url": "https://tea.example/", "question": " "}), vec!["question", "empty"]),
+        ],
+        denied: Some(("WebFetch(domain:tea.example)", of("https://TEA.example./"))),
+        endless: Some(of("https://slow.example/")),
         ..sample
     }
 }

@@ -83,6 +83,7 @@ fn the_order_is_that_of_use() {
         "brief",
         "send_file",
         "config",
+        "web_fetch",
         "tool_search",
     ];
     assert_eq!(names, wanted);

@@ -16,7 +16,7 @@ use haft_config::Layer;
 use haft_host::Host as _;
 use haft_llm::{Effort, ModelRef, named_call, pinned_tools};
 use haft_session::Fold;
-use haft_tool::{Dispatcher, Filter, ToolSet};
+use haft_tool::{Dispatcher, Filter, SideModel, ToolSet};
 use haft_tools::{PLAN_ENDS, PlanFile, StructuredOutput, plan_begins};
 use haft_types::{
     AgentPath, Body, BreakCause, CallId, CallResult, Env, From, Level, Message, Mode, Part,
@@ -33,6 +33,7 @@ use super::{
     },
     problem::{Problem, Problems},
     session::{Core, Extensions, NO_TURN, SessionBuilder, SessionChoice},
+    side_model::SessionModels,
     window,
 };
 use crate::cli::{Start, exit::Failure};
@@ -199,6 +200,11 @@ impl AgentBuilder {
     pub async fn start(self) -> Result<(Handle, Vec<Problem>), Failure> {
         let config = self.config().await?;
         let problems = self.core.base.problems.take();
+        if self.path.is_main() {
+            // From here on there is a model that tools can ask.
+            let models = SessionModels(Arc::downgrade(&self.core));
+            self.core.dispatcher.session.services.insert::<dyn SideModel>(Arc::new(models));
+        }
         let handle = Agent::start(config);
         self.core.agents.add(self.path, &handle.sender());
         Ok((handle, problems))

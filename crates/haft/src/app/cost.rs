@@ -86,6 +86,12 @@ impl Costs {
                     self.add((wire.clone(), model.clone(), host.clone()), *usage, None);
                 }
             }
+            Body::SideAnswer { by: Summarizer { model, wire, host, usage }, .. } => {
+                // It is not the one that the conversation goes on with.
+                let last = self.last.clone();
+                self.add((wire.clone(), model.clone(), host.clone()), *usage, None);
+                self.last = last;
+            }
             Body::CacheUsed(cache) => {
                 self.open.insert(event.agent.clone(), cache.clone());
             }

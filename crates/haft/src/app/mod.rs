@@ -27,6 +27,7 @@ pub(crate) mod rewind;
 pub(crate) mod rules;
 pub(crate) mod session;
 pub(crate) mod setting_access;
+pub(crate) mod side_model;
 pub(crate) mod skills;
 pub(crate) mod slash;
 pub(crate) mod todo_choice;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use haft_config::{Layer, Loaded, Presence, RuleText, Sandbox, SandboxLevel};
-use haft_net::Hosts;
+use haft_net::{Exceptions, Hosts};
 use haft_policy::{ALIASES, Confinement, Policy, RESTRICTED, RuleProblem, Rules, Scope, Verdict};
 use haft_tool::ToolSet;
 use haft_types::{Place, ToolSpec};
@@ -107,6 +107,24 @@ fn placed<'a>(problem: &RuleProblem, loaded: &'a Loaded) -> Option<&'a RuleText>
             && verdict(rule.list) == problem.verdict
             && start.eq(problem.text.chars())
     })
+}
+
+/// The private hosts that a person lets haft ask. What cannot be read is told, where somebody
+/// listens, and left out.
+pub(crate) fn private_hosts(loaded: &Loaded, problems: Option<&Problems>) -> Exceptions {
+    let all = &loaded.settings.web.private;
+    let readable = all.iter().filter(|text| match Exceptions::parse(&[text]) {
+        Ok(_) => true,
+        Err(error) => {
+            let text_of = format!("web.private: {error}; it is left out");
+            if let Some(problems) = problems {
+                problems.warn(at(loaded, "web.private", text, &text_of));
+            }
+            false
+        }
+    });
+    let readable: Vec<&String> = readable.collect();
+    Exceptions::parse(&readable).unwrap_or_default()
 }
 
 /// What is wrong with a rule, and where it stands.

@@ -14,13 +14,14 @@ use std::{
 use haft_agent::{Agents, Bus, Control, Pinned, UnsentLines};
 use haft_config::{Layer, RuleCase};
 use haft_host::{Local, Outs};
+use haft_net::{Guard, Proxies, SystemResolver};
 use haft_policy::{Grants, Mode};
 use haft_session::{Fold, Log, SessionId, Store};
 use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
     Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SHARED, SaveRule, Services,
-    Session, SettingAccess, Settings as Stages, StateNote, Touched, WorkHooks, call_number,
+    Session, SettingAccess, Settings as Stages, StateNote, Touched, Web, WorkHooks, call_number,
     standard,
 };
 use haft_tools::{PlanFile, Shells};
@@ -41,6 +42,7 @@ use super::{
     plan_file::SessionPlan,
     problem::Problem,
     recovery::{commands, jobs, journal},
+    rules::private_hosts,
     setting_access::PersonsSettings,
 };
 use crate::{
@@ -538,6 +540,10 @@ fn services(base: &Base, store: &Store, log: &Log) -> Result<Services, Failure> 
     let file = (home.join("settings.toml"), base.environment.home.clone());
     let settings = PersonsSettings::of(&base.loaded, file, &base.problems);
     services.insert::<dyn SettingAccess>(Arc::new(settings));
+    // Nothing is looked up or opened before the first request.
+    let resolver = Arc::new(SystemResolver::default());
+    let guard = Guard::new(resolver, private_hosts(&base.loaded, None), Proxies::of_system());
+    services.insert::<dyn Web>(Arc::new(guard));
     Ok(services)
 }
 

@@ -15,7 +15,7 @@ use haft_types::{Env, HostPath, Loading, ToolSpec};
 use super::{
     base::Base,
     executables,
-    rules::{at, idle, report_problems},
+    rules::{at, idle, private_hosts, report_problems},
     todo_choice::{TodoChoice, may_be_found},
     tool_loading::{LoadFacts, is_of_profile},
 };
@@ -196,6 +196,7 @@ impl Base {
             edit_strict: settings.edit.strict,
             ask_ms: settings.ask_user.timeout_ms,
             skills: haft_tools::Skills(Some(self.skills.clone())),
+            web_private: private_hosts(&self.loaded, None),
             #[cfg(feature = "pdf")]
             pdf: super::pdf::reader(&self.host),
         })

@@ -3,6 +3,8 @@
 // Usage: node sdk_client.cjs PACKAGES HAFT FOLDER [FLAG...]. PACKAGES is the folder that has
 // node_modules. Lists the tools, calls each, and prints what came as JSON: {tools, answers}. The SDK
 // itself checks every message against the protocol and structured content against output schemas.
+const { mkdirSync, writeFileSync } = require("node:fs");
+const { createServer } = require("node:http");
 const { createRequire } = require("node:module");
 const { join } = require("node:path");
 
@@ -27,22 +29,39 @@ const CALLS = [
   ["sleep", { seconds: 0 }],
   ["send_file", { path: "a.txt", caption: "what was asked for" }],
   ["config", { get: "terminal.theme" }],
+  ["web_fetch", { url: "PAGE" }],
   ["read", { path: "pixel.png" }],
   ["bash", { command: "echo wrong >&2; exit 3" }],
   ["read", { path: "missing.txt" }],
 ];
 
+// A page of a server on this machine, which the person lets haft fetch.
+async function page() {
+  const server = createServer((_, answer) => {
+    answer.setHeader("content-type", "text/html");
+    answer.end("<title>Tea</title><h1>Tea</h1><p>Steep for three minutes.</p>");
+  });
+  await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+  const host = `127.0.0.1:${server.address().port}`;
+  mkdirSync(process.env.HAFT_HOME, { recursive: true });
+  writeFileSync(join(process.env.HAFT_HOME, "settings.toml"), `web.private = ["${host}"]\n`);
+  return { server, url: `http://${host}/` };
+}
+
 async function main() {
+  const { server, url } = await page();
   const env = Object.fromEntries(["HAFT_HOME", "HOME", "PATH"].map((name) => [name, process.env[name]]));
   const args = ["mcp", "--root", folder, "--mode", "bypass", ...flags];
   const client = new Client({ name: "test", version: "1" });
   await client.connect(new StdioClientTransport({ command: haft, args, env, cwd: folder }));
   const { tools } = await client.listTools();
   const answers = [];
-  for (const [name, input] of CALLS) {
+  for (const [name, given] of CALLS) {
+    const input = given.url === "PAGE" ? { url } : given;
     answers.push([name, await client.callTool({ name, arguments: input })]);
   }
   await client.close();
+  server.close();
   console.log(JSON.stringify({ tools, answers }));
 }
 

@@ -6,9 +6,11 @@ itself checks every message against the protocol and structured content against 
 
 import base64
 import contextlib
+import http.server
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -59,7 +61,7 @@ async def wait_for(condition, seconds=20):
 
 
 NAMES = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit", "todo",
-         "think", "sleep", "send_file", "config"]
+         "think", "sleep", "send_file", "config", "web_fetch"]
 
 
 async def tools():
@@ -100,8 +102,43 @@ NOTEBOOK = json.dumps({
 })
 
 
+class Page(http.server.BaseHTTPRequestHandler):
+    """A page of a server on this machine."""
+
+    def do_GET(self):
+        body = b"<title>Tea</title><h1>Tea</h1><p>Steep for three minutes.</p>"
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def page():
+    """The address of a page that the person lets haft fetch."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    host = f"127.0.0.1:{server.server_port}"
+    home = Path(os.environ["HAFT_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "settings.toml").write_text(f"web.private = ['{host}']\n")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://{host}/"
+    finally:
+        server.shutdown()
+
+
 async def every_tool(*arguments):
     """Calls each tool; gives the answers by its name."""
+    with page() as url:
+        return await every_tool_with(url, *arguments)
+
+
+async def every_tool_with(url, *arguments):
     (FOLDER / "a.txt").write_text("one\ntwo\n")
     (FOLDER / "n.ipynb").write_text(NOTEBOOK)
     calls = {
@@ -119,6 +156,7 @@ async def every_tool(*arguments):
         "sleep": {"seconds": 0},
         "send_file": {"path": "a.txt"},
         "config": {"get": "terminal.theme"},
+        "web_fetch": {"url": url},
     }
     assert sorted(calls) == sorted(NAMES)
     answers = {}
@@ -131,7 +169,8 @@ async def every_tool(*arguments):
                 await client.call_tool(name, {"path": "n.ipynb"})
     assert (FOLDER / "a.txt").read_text() == "one\nthree\n"
     assert (FOLDER / "n/b.txt").read_text() == "x\n"
-    for name, wanted in (("read", "two"), ("grep", "a.txt"), ("bash", "created: made")):
+    for name, wanted in (("read", "two"), ("grep", "a.txt"), ("bash", "created: made"),
+                         ("web_fetch", "three minutes")):
         assert wanted in text(answers[name]), answers[name]
     return answers
 

@@ -27,6 +27,8 @@ const NAMES: &[(&str, &[&str])] = &[
     ("limit", &["max_results", "maxResults"]),
     ("unsandboxed", &["dangerouslyDisableSandbox"]),
     ("options", &["choices"]),
+    ("url", &["uri", "link"]),
+    ("question", &["prompt"]),
     ("job", &["job_id", "task_id", "bash_id", "shell_id"]),
     ("items", &["todos"]),
     ("text", &["content", "message"]),

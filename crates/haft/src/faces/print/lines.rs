@@ -320,6 +320,7 @@ impl Lines {
             | Body::Break { .. }
             | Body::Masked { .. }
             | Body::Snipped { .. }
+            | Body::SideAnswer { .. }
             | Body::Compacted { .. } => return None,
         })
     }

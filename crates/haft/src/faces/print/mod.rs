@@ -515,6 +515,9 @@ impl RunResult {
         if let Body::Compacted { by, others, .. } = &event.body {
             others.iter().chain(by).for_each(|by| self.usage.add(by.usage));
         }
+        if let Body::SideAnswer { by, .. } = &event.body {
+            self.usage.add(by.usage);
+        }
         if !event.agent.is_main() {
             return self.take_other(event);
         }

@@ -659,7 +659,7 @@ impl Interface {
                     self.answer.push_str(text);
                 }
             }
-            Body::Compacted { .. } => self.count(event),
+            Body::Compacted { .. } | Body::SideAnswer { .. } => self.count(event),
             Body::AnswerEnded { .. } => {
                 self.is_whole |= is_main;
                 self.count(event);

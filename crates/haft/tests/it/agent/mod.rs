@@ -37,3 +37,4 @@ pub(crate) mod switchboard;
 pub(crate) mod tasks;
 pub(crate) mod todo;
 pub(crate) mod tool_search;
+pub(crate) mod web;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{Input, World, finish};
 
 /// Those that ask a person stand last where nobody can answer.
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 26] = [
     "read",
     "bash",
     "edit",
@@ -29,6 +29,7 @@ const NAMES: [&str; 25] = [
     "brief",
     "send_file",
     "config",
+    "web_fetch",
     "ask_user",
     "enter_plan",
 ];

@@ -154,6 +154,7 @@ fn the_inspector_lists_the_tools() {
         "sleep",
         "send_file",
         "config",
+        "web_fetch",
     ];
     assert_eq!(names, wanted);
 }
@@ -222,7 +223,8 @@ fn the_typescript_sdk_calls_every_tool_and_gets_content_alone() {
 fn the_typescript_sdk_checks_structured_content_of_every_tool() {
     let (tools, answers) = typescript(&World::new(), &["--structured"]);
     for tool in &tools {
-        assert_eq!(tool["outputSchema"].is_null(), tool["name"] == "read", "{tool}");
+        let shows_images = tool["name"] == "read" || tool["name"] == "web_fetch";
+        assert_eq!(tool["outputSchema"].is_null(), shows_images, "{tool}");
     }
     for (name, answer) in &answers {
         let shows =
@@ -246,7 +248,8 @@ fn the_list_of_tools_is_small_and_tells_what_changes_things() {
     for tool in listed["result"]["tools"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         // A list that haft alone has changes nothing of the person's.
-        let reads = ["read", "grep", "find", "ls", "todo", "think", "sleep"].contains(&name);
+        let reads =
+            ["read", "grep", "find", "ls", "todo", "think", "sleep", "web_fetch"].contains(&name);
         let hints = &tool["annotations"];
         assert_eq!(hints["destructiveHint"], json!(!reads), "{tool}");
         assert_eq!(hints["readOnlyHint"], json!(reads), "{tool}");

@@ -58,7 +58,7 @@ fn a_rule_about_a_tool_that_haft_lacks_is_told_of() {
     let world = World::new();
     world.file("a.txt", "one\n");
     let read = ["tool", "read", "--input", r#"{"path": "a.txt"}"#];
-    let names = ["Task", "WebFetch(domain:example.org)", "mcp__x"];
+    let names = ["Task", "WebSearch", "mcp__x"];
     for name in names {
         for flag in ["--deny", "--allow"] {
             let ran = world.run(&[&read[..], &[flag, name]].concat());
@@ -68,9 +68,17 @@ fn a_rule_about_a_tool_that_haft_lacks_is_told_of() {
             assert!(ran.err.contains(&wanted) && ran.err.contains("command line"), "{ran:?}");
         }
     }
-    for name in
-        ["MultiEdit", "Glob", "LS", "bash", "KillShell", "TodoWrite", "Skill(pdf)", "Grep(src/**)"]
-    {
+    for name in [
+        "MultiEdit",
+        "Glob",
+        "LS",
+        "bash",
+        "KillShell",
+        "TodoWrite",
+        "Skill(pdf)",
+        "Grep(src/**)",
+        "WebFetch(domain:example.org)",
+    ] {
         let ran = world.run(&[&read[..], &["--deny", name]].concat());
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{name}");
     }
