@@ -74,7 +74,7 @@ fn of_meta(bytes: &[u8]) -> Option<&'static Encoding> {
         let rest = rest.trim_start().strip_prefix('=')?.trim_start();
         let rest = rest.trim_start_matches(['"', '\'']);
         let end = rest.find(|c: char| c.is_whitespace() || "\"';/>?".contains(c));
-        Encoding::for_label(rest[..end.unwrap_or(rest.len())].as_bytes())
+        Encoding::for_label(&rest.as_bytes()[..end.unwrap_or(rest.len())])
     };
     let of_tag = |(at, _): (usize, &str)| {
         let tag = &start[at..];

@@ -22,11 +22,25 @@
 //! # Ok::<(), haft_page::PageError>(())
 //! ```
 
+mod article;
 mod charset;
+mod clean;
 mod dom;
+mod look;
+mod markdown;
+mod notes;
+mod out;
 mod parse;
+mod view;
 
 use std::borrow::Cow;
+
+use url::Url;
+
+use self::view::View;
+
+/// Most characters of a title.
+const TITLE: usize = 300;
 
 /// A page that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,18 +100,62 @@ pub fn read(
     url: &str,
     limits: &Limits,
 ) -> Result<Page, PageError> {
-    let _ = url;
     let cut = bytes.len() > limits.bytes;
     let bytes = &bytes[..bytes.len().min(limits.bytes)];
     if bytes.is_empty() {
         return Err(PageError::Empty);
     }
-    let (html, _) = charset::html(bytes, content_type);
+    let (html, charset) = charset::html(bytes, content_type);
+    if html.contains('\0') && is_binary(bytes, charset) {
+        return Err(PageError::Binary { kind: haft_text::decode::binary_kind(bytes) });
+    }
     let parsed = parse::parse(&html, limits.nodes);
-    let dom = parsed.dom;
-    let title = dom.find("title").map(|id| dom.all_text(id).trim().to_owned());
-    let markdown = dom.find("body").map(|body| dom.all_text(body)).unwrap_or_default();
-    Ok(Page { title, markdown, article: false, links: 0, note: None, cut: cut || parsed.cut })
+    drop(html);
+    let view = View::of(parsed.dom);
+    let title = title(&view);
+    let (root, article) = article::find(&view);
+    let base = base(&view, url);
+    let written = markdown::write(&view, root, base.as_ref(), limits.markdown);
+    let (markdown, unseen) = clean::clean(written.text);
+    let note = notes::of(&view, title.as_deref(), view.length(root));
+    let left_out = notes::left_out(&view, unseen);
+    Ok(Page {
+        title,
+        markdown,
+        article,
+        links: written.links,
+        note: match (note, left_out) {
+            (Some(note), Some(left_out)) => Some(format!("{note} {left_out}")),
+            (note, left_out) => note.or(left_out),
+        },
+        cut: cut || parsed.cut || written.cut,
+    })
+}
+
+/// Whether bytes with a NUL are no text.
+fn is_binary(bytes: &[u8], charset: &str) -> bool {
+    let zeros = bytes.iter().take(4096).filter(|byte| **byte == 0).count();
+    !charset.starts_with("UTF-16") && zeros > 8
+}
+
+/// What the page is called, on one line.
+fn title(view: &View) -> Option<String> {
+    let text = view.dom.all_text(view.dom.find("title")?);
+    let words: Vec<_> = text.split_whitespace().collect();
+    let text: String = words.join(" ").chars().take(TITLE).collect();
+    let text = clean::short(&text).trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// What links are relative to.
+fn base(view: &View, url: &str) -> Option<Url> {
+    let page = Url::parse(url).ok();
+    let told = view.dom.find("base").and_then(|id| view.dom.attr(id, "href"));
+    match (told, page) {
+        (Some(told), Some(page)) => page.join(told).ok().or(Some(page)),
+        (Some(told), None) => Url::parse(told).ok(),
+        (None, page) => page,
+    }
 }
 
 /// Decodes text that is no HTML, by its mark, its `Content-Type`, or by what it looks like; with
