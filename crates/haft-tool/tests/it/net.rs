@@ -119,5 +119,8 @@ async fn without_the_service_there_is_no_network() {
     let world = world([asks()]).0;
     world.rule(Verdict::Allow, "asks");
     let (status, text) = asked(&world, "site.test", "http://site.test/").await;
-    assert!(status == Status::Failed && text.contains("no service") && text.contains("Web"), "{text}");
+    assert!(
+        status == Status::Failed && text.contains("no service") && text.contains("Web"),
+        "{text}"
+    );
 }

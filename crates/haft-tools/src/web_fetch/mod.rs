@@ -167,7 +167,7 @@ impl Tool for WebFetch {
         {
             let error = AddressError::Special { host: url.host().clone(), address: *inside, kind };
             let error = WebError::Address(error);
-            return Err(ToolError::denied(error.to_string()).hint(error.hint()));
+            return Err(ToolError::new(error.to_string()).hint(error.hint()));
         }
         if let Some(question) = &input.question
             && question.trim().is_empty()
@@ -183,7 +183,7 @@ impl Tool for WebFetch {
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
         let url = address(&input.url)?;
         let pages = cx.session().map.get::<Pages>();
-        if let Some(page) = pages.fresh(url.as_str()) {
+        if let Some(page) = pages.fresh(url.as_str()).filter(|page| page.is_there(cx)) {
             return shown_page(&input, page, true, cx).await;
         }
         let text = format!("waiting for {}", url.host());

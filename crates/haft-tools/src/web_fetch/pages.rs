@@ -79,6 +79,11 @@ impl KeptPage {
         }
     }
 
+    /// Reports whether its whole text still is where it was kept: older outputs make room.
+    pub(super) fn is_there(&self, cx: &Cx) -> bool {
+        self.call.as_ref().is_ok_and(|call| cx.session().outs.open(call).is_some())
+    }
+
     /// What stands before its text.
     pub(super) fn head(&self) -> String {
         let title = self.title.as_deref().map(str::trim).filter(|title| !title.is_empty());

@@ -10,7 +10,7 @@ use std::sync::{PoisonError, Weak};
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_agent::gathered;
 use haft_llm::{NoBlobs, Request};
-use haft_tool::{Cx, SideModel, SideQuestion, SideReply};
+use haft_tool::{Cx, Events as _, SideModel, SideQuestion, SideReply};
 use haft_types::{Body, From, Message, Part, Status, Stop, Summarizer, ToolError, Usage};
 
 use super::{

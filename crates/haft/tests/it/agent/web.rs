@@ -277,7 +277,7 @@ fn a_question_is_answered_by_the_small_model_or_the_own_one() {
         let model = if small.is_some() { "mock-2" } else { "mock-1" };
         assert_eq!(by, [(model.to_owned(), "c1".to_owned())]);
         if small.is_some() {
-            let rows = &ran.json()["costs"];
+            let rows = &ran.json()["requests"];
             assert!(rows.to_string().contains("mock-2"), "{}", ran.json());
         }
     }
