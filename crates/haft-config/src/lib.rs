@@ -36,8 +36,8 @@ pub use crate::{
     rule_file::rule_file,
     settings::{
         Changes, Claude, Context, Edit, Http, Instructions, Limits, Model, ModelPrice, ModelTier,
-        Output, Permissions, Read, RuleCase, Run, Sandbox, SandboxLevel, Secrets, Server,
-        ServerWire, Settings, Shell, Theme, TodoKind, ToolProfile, Tools, Undo, Web,
+        Output, Permissions, Read, RuleCase, Run, Sandbox, SandboxLevel, SearchEngineName, Secrets,
+        Server, ServerWire, Settings, Shell, Theme, TodoKind, ToolProfile, Tools, Undo, Web,
     },
     trust::Trust,
 };

@@ -59,7 +59,7 @@ pub use crate::{
     },
     tool::{
         AnyTool, Prepared, Tool,
-        registry::{Filter, Registry, Source, ToolSet},
+        registry::{AbsentTool, Filter, Registry, Source, ToolSet},
         repair::is_json,
         schema::schema_of,
     },

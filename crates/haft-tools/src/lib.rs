@@ -30,6 +30,7 @@ mod todo;
 mod tool_search;
 mod units;
 mod web_fetch;
+mod web_search;
 mod write;
 
 use std::sync::Arc;
@@ -66,6 +67,7 @@ pub use crate::{
     todo::Todo,
     tool_search::{Candidate, Index, ToolSearch},
     web_fetch::WebFetch,
+    web_search::{EngineKind, SearchEngine, WebSearch},
     write::Write,
 };
 
@@ -98,6 +100,8 @@ pub struct Options {
     pub skills: Skills,
     /// Hosts with their ports that `web_fetch` may ask although they are private; none by default.
     pub web_private: Exceptions,
+    /// The engine of `web_search`; without one there is no such tool. None by default.
+    pub search: Option<SearchEngine>,
     /// Where `read` has PDF documents read; on a thread of this process by default.
     #[cfg(feature = "pdf")]
     pub pdf: PdfReader,
@@ -116,6 +120,7 @@ impl Default for Options {
             ask_ms: None,
             skills: Skills::default(),
             web_private: Exceptions::default(),
+            search: None,
             #[cfg(feature = "pdf")]
             pdf: PdfReader::default(),
         }
@@ -157,6 +162,9 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Config::default()),
         Arc::new(WebFetch::new(options)),
     ];
+    if let Some(engine) = options.search.clone() {
+        tools.push(Arc::new(WebSearch::new(engine)));
+    }
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));
     }

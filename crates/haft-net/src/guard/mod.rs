@@ -88,6 +88,11 @@ impl WebRequest {
         Self { url: url.into(), ..Self::default() }
     }
 
+    /// Sends a document.
+    pub fn post(url: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        Self { method: WebMethod::Post, url: url.into(), body: body.into(), ..Self::default() }
+    }
+
     /// The same request with one more header.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {

@@ -31,6 +31,10 @@ impl Policy {
             Target::Net { host } if rest.is_empty() && tool.name == "web_fetch" => {
                 Some(format!("WebFetch(domain:{host})"))
             }
+            // Its host is the engine that the person set.
+            Target::Net { .. } if rest.is_empty() && tool.name == "web_search" => {
+                Some("WebSearch".to_owned())
+            }
             _ => None,
         }
     }

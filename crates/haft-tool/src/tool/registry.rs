@@ -38,6 +38,18 @@ pub type Filter = Arc<dyn Fn(ToolSpec, &Env) -> Option<ToolSpec> + Send + Sync>;
 pub struct Registry {
     sources: Vec<Arc<dyn Source>>,
     filters: Vec<Filter>,
+    absent: Vec<AbsentTool>,
+}
+
+/// A tool that a run could have and has not.
+#[derive(Clone, Debug)]
+pub struct AbsentTool {
+    /// Its name and its aliases.
+    pub names: &'static [&'static str],
+    /// Why it is not there.
+    pub why: String,
+    /// What to do instead.
+    pub hint: String,
 }
 
 impl Registry {
@@ -58,10 +70,18 @@ impl Registry {
         self
     }
 
+    /// Adds a tool that is not there: a call of it is told why.
+    #[must_use]
+    pub fn absent(mut self, tool: AbsentTool) -> Self {
+        self.absent.push(tool);
+        self
+    }
+
     /// Assembles the tools that are enabled in `env`. The tool that finds deferred ones stands last, and
     /// is there only where it can find some.
     pub fn assemble(&self, env: &Env) -> ToolSet {
-        let mut set = ToolSet { vision: env.vision, ..ToolSet::default() };
+        let absent = self.absent.clone();
+        let mut set = ToolSet { vision: env.vision, absent, ..ToolSet::default() };
         let mut finder: Option<(ToolSpec, Arc<dyn AnyTool>)> = None;
         for tool in self.sources.iter().flat_map(|source| source.tools()) {
             let spec = self.filters.iter().try_fold(tool.spec(env), |spec, keep| keep(spec, env));
@@ -119,6 +139,8 @@ pub struct ToolSet {
     hidden: Vec<ToolSpec>,
     /// Tools that ask a person, where nobody can answer.
     asking: Vec<ToolSpec>,
+    /// Tools that it could have.
+    absent: Vec<AbsentTool>,
 }
 
 impl ToolSet {
@@ -194,6 +216,11 @@ impl ToolSet {
     pub fn unknown(&self, name: &str) -> ToolError {
         if self.unattended_spec(name).is_some() {
             return nobody_is_here();
+        }
+        let is_named =
+            |tool: &&AbsentTool| tool.names.iter().any(|other| other.eq_ignore_ascii_case(name));
+        if let Some(tool) = self.absent.iter().find(is_named) {
+            return ToolError::new(tool.why.clone()).hint(tool.hint.clone());
         }
         let names: Vec<&str> = self.specs.iter().map(|spec| &*spec.name).collect();
         let name: String = name.chars().take(100).collect();

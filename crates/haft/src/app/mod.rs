@@ -25,6 +25,7 @@ pub(crate) mod recovery;
 pub(crate) mod reexec;
 pub(crate) mod rewind;
 pub(crate) mod rules;
+pub(crate) mod search_engine;
 pub(crate) mod session;
 pub(crate) mod setting_access;
 pub(crate) mod side_model;

@@ -16,6 +16,7 @@ use super::{
     base::Base,
     executables,
     rules::{at, idle, private_hosts, report_problems},
+    search_engine::search_engine,
     todo_choice::{TodoChoice, may_be_found},
     tool_loading::{LoadFacts, is_of_profile},
 };
@@ -42,6 +43,15 @@ impl Base {
         more: &[Arc<dyn AnyTool>],
     ) -> Result<Registry, Failure> {
         let registry = self.with_executables(common, env, self.builtin(common)).await;
+        let registry = match search_engine(&self.loaded, &self.environment) {
+            Ok(_) => registry,
+            Err(tool) => {
+                if self.loaded.settings.web.search.engine.is_some() {
+                    self.problems.warn(tool.why.clone());
+                }
+                registry.absent(tool)
+            }
+        };
         let answer: Vec<Arc<dyn AnyTool>> = self.answer_tool.iter().cloned().collect();
         let takes_answer = !answer.is_empty();
         let registry = registry.source(answer).source(more.to_vec());
@@ -197,6 +207,7 @@ impl Base {
             ask_ms: settings.ask_user.timeout_ms,
             skills: haft_tools::Skills(Some(self.skills.clone())),
             web_private: private_hosts(&self.loaded, None),
+            search: search_engine(&self.loaded, &self.environment).ok(),
             #[cfg(feature = "pdf")]
             pdf: super::pdf::reader(&self.host),
         })

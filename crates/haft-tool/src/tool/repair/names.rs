@@ -29,6 +29,8 @@ const NAMES: &[(&str, &[&str])] = &[
     ("options", &["choices"]),
     ("url", &["uri", "link"]),
     ("question", &["prompt"]),
+    ("domains", &["allowed_domains", "allowedDomains"]),
+    ("blocked", &["blocked_domains", "blockedDomains"]),
     ("job", &["job_id", "task_id", "bash_id", "shell_id"]),
     ("items", &["todos"]),
     ("text", &["content", "message"]),

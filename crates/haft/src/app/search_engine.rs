@@ -1,0 +1,48 @@
+//! The engine of `web_search`, from the settings and the environment.
+
+use haft_config::{Environment, Loaded, SearchEngineName};
+use haft_tool::AbsentTool;
+use haft_tools::{EngineKind, SearchEngine};
+
+/// Names of the tool.
+const NAMES: &[&str] = &["web_search", "WebSearch"];
+
+/// The engine that a person set; or the tool as one that is not there.
+pub(crate) fn search_engine(
+    loaded: &Loaded,
+    environment: &Environment,
+) -> Result<SearchEngine, AbsentTool> {
+    let search = &loaded.settings.web.search;
+    let Some(engine) = search.engine else {
+        return Err(absent("no engine is set"));
+    };
+    let kind = match engine {
+        SearchEngineName::Brave => EngineKind::Brave,
+        SearchEngineName::Tavily => EngineKind::Tavily,
+        SearchEngineName::Exa => EngineKind::Exa,
+        SearchEngineName::Searxng => EngineKind::Searxng,
+    };
+    if kind.address().is_empty() && search.address.is_none() {
+        return Err(absent(&format!("web.search.address is missing, which {} needs", kind.name())));
+    }
+    let variable = search.key_variable.as_deref().unwrap_or_else(|| kind.key_variable());
+    // Those are held back from commands, which is told by their names.
+    if !variable.is_empty() && !haft_config::is_of_a_server(variable) {
+        return Err(absent(&format!(
+            "web.search.key_variable is {variable:?}, and haft takes keys from variables whose names \
+             end with _KEY or _TOKEN"
+        )));
+    }
+    let key = environment.server(variable).map(|key| key.expose().to_owned());
+    Ok(SearchEngine::new(kind, search.address.as_deref(), key.filter(|key| !key.is_empty())))
+}
+
+fn absent(why: &str) -> AbsentTool {
+    AbsentTool {
+        names: NAMES,
+        why: format!("there is no web_search: {why}"),
+        hint: "A person sets one in their settings: web.search.engine is brave, tavily, exa or \
+               searxng. Until then fetch pages whose addresses you know with web_fetch."
+            .into(),
+    }
+}
