@@ -202,7 +202,8 @@ impl AgentBuilder {
         let problems = self.core.base.problems.take();
         if self.path.is_main() {
             // From here on there is a model that tools can ask.
-            let models = SessionModels(Arc::downgrade(&self.core));
+            let (core, max_cost) = (Arc::downgrade(&self.core), self.limits.cost);
+            let models = SessionModels { core, max_cost };
             self.core.dispatcher.session.services.insert::<dyn SideModel>(Arc::new(models));
         }
         let handle = Agent::start(config);

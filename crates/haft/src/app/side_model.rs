@@ -26,7 +26,12 @@ const OUTPUT: u64 = 8_192;
 const TOKEN: u64 = 3;
 
 /// Asks models of a session.
-pub struct SessionModels(pub Weak<Core>);
+pub struct SessionModels {
+    /// The session.
+    pub core: Weak<Core>,
+    /// Most dollars of a turn, where money is limited.
+    pub max_cost: Option<f64>,
+}
 
 /// One model's answer.
 struct Answered {
@@ -44,9 +49,9 @@ impl SideModel for SessionModels {
     ) -> BoxFuture<'a, Result<SideReply, ToolError>> {
         async move {
             let gone = || ToolError::new("the session is over");
-            let core = self.0.upgrade().ok_or_else(gone)?;
+            let core = self.core.upgrade().ok_or_else(gone)?;
             let settings = &core.base.loaded.settings;
-            if let Some(most) = settings.run.max_cost {
+            if let Some(most) = self.max_cost {
                 return Err(ToolError::new(format!(
                     "nobody is asked beside the conversation while a limit of ${most} holds"
                 )));
