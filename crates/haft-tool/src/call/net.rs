@@ -25,6 +25,8 @@ const DEPTH: usize = 3;
 const ENCODED: usize = 8;
 /// Most texts that are looked through for one request.
 const TEXTS: usize = 4_000;
+/// Most of them in which letters count whatever their case.
+const HOSTS: usize = 32;
 
 /// The hosts that a call may ask.
 #[derive(Debug, Default)]
@@ -125,7 +127,7 @@ impl Gate for Net {
 fn secret_in(secrets: &Secrets, text: &str) -> Option<String> {
     let mut texts = vec![text.to_owned()];
     let mut seen: HashSet<String> = HashSet::new();
-    for _ in 0..=DEPTH {
+    for depth in 0..=DEPTH {
         let mut inner = Vec::new();
         for text in texts {
             if seen.len() >= TEXTS || !seen.insert(text.clone()) {
@@ -135,7 +137,9 @@ fn secret_in(secrets: &Secrets, text: &str) -> Option<String> {
             if let Some((_, name)) = placeholders(&hidden).next() {
                 return Some(name.to_owned());
             }
-            if let Some(name) = secrets.in_any_case(&text) {
+            // Hosts lose their capitals; what was decoded kept its own.
+            let may_be_host = depth == 0 || (depth == 1 && seen.len() <= HOSTS);
+            if may_be_host && let Some(name) = secrets.in_any_case(&text) {
                 return Some(name.to_string());
             }
             inner.extend(unpacked(&text));

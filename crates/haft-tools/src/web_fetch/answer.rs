@@ -37,7 +37,7 @@ pub(super) async fn answered(
     let cost = answer
         .cost_usd
         .map_or_else(|| "its price is not known".to_owned(), |cost| format!("it cost ${cost:.4}"));
-    let mut notes = page.said(cached);
+    let mut notes = page.remarks(cached);
     if is_cut || answer.is_cut {
         notes.push("the model saw only the first part of the page".to_owned());
     }

@@ -296,6 +296,56 @@ async fn shown_page(
     part(input, &page, cached, note)
 }
 
+/// Which characters of a page are shown, from 1, of how many.
+#[derive(Clone, Copy)]
+struct Span {
+    first: u64,
+    last: u64,
+    total: u64,
+}
+
+impl Span {
+    /// Where the next call goes on.
+    fn next(self) -> Option<u64> {
+        (self.last < self.total).then_some(self.last + 1)
+    }
+
+    fn is_whole(self) -> bool {
+        self.first == 1 && self.next().is_none()
+    }
+
+    /// What is shown, and where the rest is.
+    fn notice(self, address: &str) -> String {
+        let [first, last, total] = [self.first, self.last, self.total].map(units::grouped);
+        match self.next() {
+            Some(next) => format!(
+                "characters {first}-{last} of {total}; go on with offset={next}, or read or grep \
+                 {address}"
+            ),
+            None if self.is_whole() => format!(
+                "that is the whole page, {}; kept as {address}",
+                units::count(self.total, "character")
+            ),
+            None => format!(
+                "characters {first}-{last} of {total}, its end; the whole is kept as {address}"
+            ),
+        }
+    }
+
+    fn cut(self, address: String) -> Option<Cut> {
+        let Self { first: from, last: to, total } = self;
+        let (total, rest) = (Some(total), Some(address));
+        (!self.is_whole()).then(|| Cut {
+            from,
+            to,
+            total,
+            by: CutBy::Chars,
+            rest,
+            ..Cut::default()
+        })
+    }
+}
+
 /// A part of a page with what is said around it.
 fn part(
     input: &Input,
@@ -316,53 +366,24 @@ fn part(
     let skipped = usize::try_from(first - 1).unwrap_or(usize::MAX);
     let begin = page.text.char_indices().nth(skipped).map_or(page.text.len(), |(at, _)| at);
     let text = page_end(&page.text[begin..]);
-    let last = first - 1 + text.chars().count() as u64;
-    let next = (last < total).then_some(last + 1);
+    let span = Span { first, last: first - 1 + text.chars().count() as u64, total };
     let mut notes: Vec<String> = note.into_iter().collect();
-    notes.extend(page.said(cached));
-    let address = page.address();
-    notes.push(match (next, first) {
-        (Some(next), _) => format!(
-            "characters {}-{} of {}; go on with offset={next}, or read or grep {address}",
-            units::grouped(first),
-            units::grouped(last),
-            units::grouped(total)
-        ),
-        (None, 1) => format!(
-            "that is the whole page, {}; kept as {address}",
-            units::count(total, "character")
-        ),
-        (None, first) => format!(
-            "characters {}-{} of {}, its end; the whole is kept as {address}",
-            units::grouped(first),
-            units::grouped(last),
-            units::grouped(total)
-        ),
-    });
+    notes.extend(page.remarks(cached));
+    notes.push(span.notice(&page.address()));
     let mut content =
         vec![Part::text(format!("{}\n\n{text}\n[{}]", page.head(), notes.join("; ")))];
     content.extend(spoofed_messages::of_haft(text).map(Part::text));
     let data = Data {
-        characters: Some(total),
         offset: Some(first),
-        next_offset: next,
-        truncated: next.is_some() || first > 1 || page.is_partial,
+        next_offset: span.next(),
+        truncated: !span.is_whole() || page.is_partial,
         ..page.data(cached)
     };
-    let partial = next.is_some() || first > 1;
-    let cut = partial.then(|| Cut {
-        from: first,
-        to: last,
-        total: Some(total),
-        by: CutBy::Chars,
-        rest: Some(address),
-        ..Cut::default()
-    });
-    let detail = Detail { shape: Shape::Markdown { text: text.to_owned() }, cut };
+    let shape = Shape::Markdown { text: text.to_owned() };
     Ok(Outcome {
         content,
         data: serde_json::to_value(data).ok(),
-        detail: Some(detail),
+        detail: Some(Detail { shape, cut: span.cut(page.address()) }),
         ..Outcome::default()
     })
 }

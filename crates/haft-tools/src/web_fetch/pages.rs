@@ -99,7 +99,7 @@ impl KeptPage {
     }
 
     /// What is to be said of it.
-    pub(super) fn said(&self, cached: bool) -> Vec<String> {
+    pub(super) fn remarks(&self, cached: bool) -> Vec<String> {
         let mut all = self.notes.clone();
         if cached {
             let minutes = self.at.elapsed().as_secs() / 60;

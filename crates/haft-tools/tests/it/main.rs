@@ -49,6 +49,7 @@ mod third_host;
 mod tool_search;
 mod transactions;
 mod waits;
+mod web_fetch;
 mod write;
 
 use std::{

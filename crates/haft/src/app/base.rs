@@ -24,7 +24,7 @@ use super::{
     problem::{Problem, Problems},
     recovery::journal,
     reexec,
-    rules::{command_line, confinement, private_hosts, report, restricting, rules, unread},
+    rules::{command_line, confinement, report, restricting, rules, unread},
     skills::{SkillPlaces, SkillStore},
 };
 use crate::cli::{Common, exit::Failure};
@@ -167,8 +167,6 @@ impl Base {
         let policy = restricting(Policy::new(&rules(&loaded), anchors), &loaded);
         let policy = policy.sparing(reexec::own_processes());
         let policy = policy.confining(confinement(&loaded, &place, problems)?);
-        // Told once; whoever needs them reads them again.
-        private_hosts(&loaded, Some(problems));
         unread(policy.problems(), &loaded, problems)?;
         let mode = loaded.settings.mode;
         Ok(Self {

@@ -210,6 +210,8 @@ pub(crate) fn confinement(
 ) -> Result<Confinement, Failure> {
     let Sandbox { looks, always, ref write, ref hosts, unsandboxed, require } =
         loaded.settings.sandbox;
+    // Told here, once; whoever needs them reads them again.
+    private_hosts(loaded, Some(problems));
     let hosts = hosts.iter().filter(|host| match Hosts::parse([host]) {
         Ok(_) => true,
         Err(error) => {

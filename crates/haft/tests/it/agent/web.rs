@@ -85,6 +85,7 @@ fn a_page_is_asked_about_by_its_host() {
     let (world, url) = (world(&mock), mock.url());
     let ran = fetch(&world, &url, &[]);
     assert_eq!((ran.code, count.load(Ordering::SeqCst)), (Some(1), 0), "{ran:?}");
+    assert!(ran.err.contains("--allow 'WebFetch(domain:127.0.0.1)'"), "{ran:?}");
     let allowed = [
         &["--allow", "WebFetch(domain:127.0.0.1)"][..],
         &["--allow", "web_fetch"],
