@@ -2,9 +2,10 @@
 //! tells N times how long it took, for `cargo xtask bench`.
 
 use std::error::Error;
-use std::fs;
 use std::hint::black_box;
+use std::io::Write as _;
 use std::time::Instant;
+use std::{fs, io};
 
 use haft_page::{Limits, Page, PageError, read};
 
@@ -16,16 +17,17 @@ fn main() -> Result<(), Box<dyn Error>> {
             for _ in 0..runs.parse::<usize>()? {
                 let start = Instant::now();
                 black_box(page(&bytes, "https://page.example/")?);
-                println!("page: {:.1} us", start.elapsed().as_secs_f64() * 1e6);
+                let taken = start.elapsed().as_secs_f64() * 1e6;
+                writeln!(io::stdout(), "page: {taken:.1} us")?;
             }
         }
         [file, rest @ ..] => {
             let address = rest.first().copied().unwrap_or("https://page.example/");
             let page = page(&fs::read(file)?, address)?;
             if let Some(note) = page.note {
-                eprintln!("note: {note}");
+                writeln!(io::stderr(), "note: {note}")?;
             }
-            print!("{}", page.markdown);
+            io::stdout().write_all(page.markdown.as_bytes())?;
         }
         [] => return Err("a file of HTML is wanted".into()),
     }

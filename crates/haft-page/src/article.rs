@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dom_query::{Document, NodeId};
-use dom_smoothie::{Config, Readability};
+use dom_smoothie::{Config, ParsePolicy, Readability};
 use html5ever::interface::{ElementFlags, NodeOrText, TreeSink as _};
 
 use crate::dom::{Data, Dom, Id, NONE};
@@ -104,7 +104,8 @@ fn found(view: &View, body: Id) -> Option<Id> {
 fn kept(document: Document, ids: &HashMap<NodeId, Id>) -> Option<Vec<Id>> {
     let config = Config { disable_json_ld: true, keep_classes: true, ..Config::default() };
     let mut readability = Readability::with_document(document, None, Some(config)).ok()?;
-    readability.parse().ok()?;
+    // One look: others after it only drop the rules by which navigation is told.
+    readability.parse_with_policy(ParsePolicy::Strict).ok()?;
     let page = readability.doc.select("#readability-page-1");
     let root = page.nodes().first()?;
     let texts = root.descendants_it().filter(dom_query::Node::is_text);

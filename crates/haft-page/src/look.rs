@@ -104,6 +104,7 @@ const CHROME: &[&str] = &[
     "footer_nav",
     "doc-anchor",
     "src-link",
+    "hideme",
     "nav-link",
     "nav-links",
 ];
@@ -276,7 +277,23 @@ pub(crate) fn look(dom: &Dom, id: Id, hiding: &Hiding) -> Look {
 }
 
 fn is_chrome(dom: &Dom, id: Id, name: &str) -> bool {
-    if matches!(name, "html" | "body" | "main" | "article" | "pre" | "code" | "table" | "h1") {
+    if matches!(
+        name,
+        "html"
+            | "body"
+            | "main"
+            | "article"
+            | "pre"
+            | "code"
+            | "table"
+            | "p"
+            | "h1"
+            | "h2"
+            | "h3"
+            | "h4"
+            | "h5"
+            | "h6"
+    ) {
         return false;
     }
     let role = dom.attr(id, "role").unwrap_or_default();

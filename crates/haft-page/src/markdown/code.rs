@@ -76,6 +76,58 @@ impl Writer<'_> {
     }
 }
 
+/// Fewest lines of a listing.
+const LISTING: usize = 3;
+/// How many of its lines have a number, in hundredths.
+const NUMBERED: usize = 90;
+
+impl Writer<'_> {
+    /// Code of which each line is a block with its number before it; says whether it is that.
+    pub(super) fn listing(&mut self, id: Id) -> bool {
+        let view = self.view;
+        let lines: Vec<Id> = view.children(id).filter(|id| view.dom.text(*id).is_none()).collect();
+        let is_line = |id: &&Id| matches!(view.dom.name(**id), "p" | "div" | "li");
+        let all = lines.iter().filter(is_line).count();
+        let numbered = || lines.iter().filter(|id| number(view, **id).is_some()).count();
+        if all < LISTING || all != lines.len() || numbered() * 100 < all * NUMBERED {
+            return false;
+        }
+        let mut code = String::new();
+        for line in lines {
+            let number = number(view, line);
+            let start = code.len();
+            for part in view.dom.children(line).filter(|part| Some(*part) != number) {
+                code.push_str(&text(view, part));
+            }
+            let end = start + code[start..].trim_end().len();
+            code.truncate(end);
+            code.push('\n');
+        }
+        let code = code.trim_matches('\n');
+        let fence = "`".repeat(ticks(code).max(2) + 1);
+        self.out.put_code(&fence, &language(view, id).unwrap_or_default(), code);
+        true
+    }
+}
+
+/// The number at the start of a line of a listing: digits that are a link to their own line.
+fn number(view: &View, line: Id) -> Option<Id> {
+    let dom = &view.dom;
+    let first =
+        dom.children(line).find(|id| dom.text(*id).is_none_or(|text| !text.trim().is_empty()))?;
+    let (mut leads, mut digits) = (false, String::new());
+    dom.walk(first, |id| {
+        leads |=
+            dom.name(id) == "a" && dom.attr(id, "href").is_some_and(|url| url.starts_with('#'));
+        if digits.len() < 10 {
+            digits.push_str(dom.text(id).unwrap_or_default().trim());
+        }
+        digits.len() < 10
+    });
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    (leads && is_number && dom.text(first).is_none()).then_some(first)
+}
+
 /// Most backticks in a row.
 fn ticks(text: &str) -> usize {
     let runs = text.split(|c| c != '`').map(str::len);

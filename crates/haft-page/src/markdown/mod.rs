@@ -125,6 +125,7 @@ impl Writer<'_> {
             "summary" | "legend" => self.label(id),
             "frame" => self.frame(id),
             "tr" => self.row_of_blocks(id),
+            "main" | "div" | "section" if self.listing(id) => {}
             _ => self.blocks(id),
         }
     }
