@@ -32,7 +32,13 @@ pub(crate) struct Out {
 
 impl Out {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { text: String::new(), frames: Vec::new(), gap: Gap::Nothing, limit, full: false }
+        Self {
+            text: String::new(),
+            frames: Vec::new(),
+            gap: Gap::Nothing,
+            limit: limit.saturating_sub(1),
+            full: false,
+        }
     }
 
     /// Whether something did not fit.

@@ -8,13 +8,14 @@ use std::cell::{Cell, RefCell};
 use html5ever::buffer_queue::BufferQueue;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{
-    EndTag, ParseError, StartTag, Tag, TagToken, Token, TokenSink, TokenSinkResult, Tokenizer,
-    TokenizerOpts,
+    CharacterTokens, EndTag, ParseError, StartTag, Tag, TagToken, Token, TokenSink,
+    TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink as _};
 use html5ever::{LocalName, TokenizerResult};
 
 use crate::dom::{Builder, Dom, Id};
+use crate::view::View;
 
 /// Deepest element whose tag is kept; browsers do the same at 512.
 pub(crate) const DEEPEST: u32 = 256;
@@ -73,6 +74,10 @@ impl TokenSink for Capped {
             ParseError(_) => return TokenSinkResult::Continue,
             TagToken(tag) if self.takes(tag) => {
                 self.tokens.set(self.tokens.get() + 1);
+                if View::is_block_name(&tag.name) {
+                    // Words of different blocks stay apart.
+                    return self.inner.process_token(CharacterTokens(" ".into()), line);
+                }
                 return TokenSinkResult::Continue;
             }
             _ => self.tokens.set(self.tokens.get() + 1),

@@ -63,6 +63,9 @@ const BLOCKS: &[&str] = &[
 /// Most of the page that navigation may be, by the names of classes alone: in hundredths.
 const CHROME: u64 = 40;
 
+/// How often the whole page is looked through at most, to tell how much is in what.
+const LOOKS: usize = 4;
+
 /// A page that was looked through.
 pub(crate) struct View {
     pub(crate) dom: Dom,
@@ -180,19 +183,22 @@ impl View {
         });
         let all = u64::from(self.length(0));
         let hiding = Hiding::of(&self.dom);
-        let mut at = 0;
+        let (mut at, mut spent) = (0, 0_usize);
         while at < chrome.len() && chrome.len() < 100_000 {
             let id = chrome[at];
             at += 1;
             let mut length = 0;
-            let mut content = false;
+            // What nests without end is looked through a few times only, and then taken as text.
+            let mut content = spent > self.dom.len().saturating_mul(LOOKS);
             self.dom.walk(id, |id| {
+                spent += 1;
                 length += self.dom.text(id).map_or(0, |text| u64::from(visible(text)));
                 content |= look::is_content(&self.dom, id);
-                !matches!(look::look(&self.dom, id, &hiding), Look::Never | Look::Hidden)
+                !content
+                    && !matches!(look::look(&self.dom, id, &hiding), Look::Never | Look::Hidden)
             });
             let by_class = !matches!(self.dom.name(id), "nav" | "menu");
-            if by_class && (content || length > 400 && length * 100 > (all + length) * CHROME) {
+            if by_class && (content || length > 200 && length * 100 > (all + length) * CHROME) {
                 self.looks[id as usize] = Look::Shown;
                 for inner in self.dom.children(id).collect::<Vec<_>>() {
                     self.judge_below(inner, &hiding, &mut chrome);
