@@ -6,6 +6,7 @@
 
 mod input;
 mod naive;
+mod pages;
 mod repairs;
 mod rules;
 mod shell;
@@ -39,6 +40,7 @@ use haft_text::{Decoded, StreamDecoder, decode as text_of, encode};
 
 use input::Input;
 
+pub use pages::page;
 pub use repairs::repair_of as repair;
 pub use rules::rules;
 pub use shell::shell;

@@ -18,8 +18,9 @@ use crate::process::{answer, cargo, command, run as run_command, shown};
 use crate::project::Project;
 
 /// Every target: a binary of `fuzz/`, and its folder of seeds.
-const TARGETS: &[&str] =
-    &["decode", "find", "edit", "shell", "rules", "repair", "mcp", "sse", "clean", "secrets"];
+const TARGETS: &[&str] = &[
+    "decode", "find", "edit", "shell", "rules", "repair", "mcp", "sse", "clean", "secrets", "page",
+];
 
 /// What makes a binary tell libFuzzer where it has been.
 const FLAGS: &[&str] = &[

@@ -18,6 +18,7 @@ mod measured;
 mod process;
 mod project;
 mod rustc_times;
+mod score;
 mod shot;
 mod soak;
 mod test;
@@ -72,6 +73,12 @@ pub(crate) const CHORES: &[Chore] = &[
         arguments: "[edit] [--profile NAME | --binary PATH] [--package NAME] [--only FIGURE[,FIGURE...]]...",
         about: "measures, each figure beside a peer of the same run; edit: how right edits are",
         run: bench::run,
+    },
+    Chore {
+        name: "score",
+        arguments: "[pages]",
+        about: "counts what haft-page keeps of articles and lets in of navigation, beside trafilatura",
+        run: score::run,
     },
     Chore {
         name: "shot",

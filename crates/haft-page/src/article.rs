@@ -22,6 +22,8 @@ const SHORTEST: u32 = 200;
 const COVER: u64 = 90;
 /// How much of the page's text the article has to be, in hundredths.
 const SHARE: u64 = 30;
+/// How much of what is taken may stand around the article, in hundredths.
+const AROUND: u64 = 25;
 /// Most nodes of a page in which an article is looked for.
 const MOST: usize = 60_000;
 /// Deepest nesting of one.
@@ -97,7 +99,38 @@ fn found(view: &View, body: Id) -> Option<Id> {
     }
     let length = view.length(root);
     let is_enough = u64::from(length) * 100 >= u64::from(view.length(body)) * SHARE;
-    (all > 0 && length >= SHORTEST && is_enough).then_some(root)
+    (all > 0 && length >= SHORTEST && is_enough).then(|| with_head(view, root, body))
+}
+
+/// The article with what stands around it, where that is little, and more than links: a heading, a
+/// summary.
+fn with_head(view: &View, root: Id, body: Id) -> Id {
+    let mut taken = root;
+    for above in view.dom.ancestors(root) {
+        let more = view.length(above).saturating_sub(view.length(taken));
+        let links = linked(view, above).saturating_sub(linked(view, taken));
+        if u64::from(more) * 100 > u64::from(view.length(above)) * AROUND || links * 3 > more {
+            break;
+        }
+        taken = above;
+        if above == body {
+            break;
+        }
+    }
+    taken
+}
+
+/// Characters of a node that are in links.
+fn linked(view: &View, root: Id) -> u32 {
+    let mut all = 0_u32;
+    view.dom.walk(root, |id| {
+        let is_link = view.dom.name(id) == "a" && view.is_shown(id);
+        if is_link {
+            all = all.saturating_add(view.length(id));
+        }
+        !is_link && view.is_shown(id)
+    });
+    all
 }
 
 /// The texts of the article, as nodes of the page.

@@ -124,7 +124,7 @@ fn ask(child: &mut Child) -> Result<()> {
 }
 
 /// Runs a command and returns the highest mark that was seen.
-fn peak(command: &mut Command) -> Result<f64> {
+pub(super) fn peak(command: &mut Command) -> Result<f64> {
     let shown = shown(command);
     let mut child = command
         .stdout(Stdio::null())

@@ -35,6 +35,8 @@ mod table;
 #[cfg(unix)]
 mod terminal;
 mod turns;
+#[cfg(unix)]
+mod web;
 mod wires;
 
 use std::fs;
@@ -135,6 +137,12 @@ const FIGURES: &[Figure] = &[
         name: "context",
         about: "long sessions: a resume of 365 MB and of 1 GB, a turn at 2,000 turns, a compaction",
         measure: Measure::Rows(context::measure),
+    },
+    #[cfg(unix)]
+    Figure {
+        name: "web",
+        about: "a page of 1 MB to Markdown, beside trafilatura",
+        measure: Measure::Rows(web::measure),
     },
     Figure {
         name: "build",
