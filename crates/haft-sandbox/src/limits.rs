@@ -59,6 +59,8 @@ pub struct Guard {
     /// Names like these of keys, which may not even be read in the folders. At [`Level::Landlock`] they can be:
     /// no new file could be made beside one there.
     pub keys: Vec<String>,
+    /// Folders in which keys are hidden though nothing may be written there, at every level.
+    pub shut: Vec<HostPath>,
     /// Keys that may be read all the same.
     pub known: Vec<HostPath>,
 }
@@ -139,6 +141,7 @@ mod tests {
                 names: vec![".envrc".to_owned()],
                 free: vec![path(b"/w/a/.envrc")],
                 keys: vec![".netrc".into()],
+                shut: vec![path(b"/w")],
                 known: vec![path(b"/w/.netrc")],
             },
             temp: Some(path(b"/tmp/x")),

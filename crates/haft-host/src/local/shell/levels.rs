@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use haft_sandbox::{Level, Limits, Probe, ProtectedState, RestoreOptions};
+use haft_sandbox::{Guard, Level, Limits, Probe, ProtectedState, RestoreOptions};
 use haft_types::HostPath;
 
 use super::{
@@ -49,10 +49,21 @@ pub(super) fn hold(supervisor: &[OsString], limits: &Limits) -> io::Result<Hold>
 pub(super) fn look(hold: &mut Hold, how: &RestoreOptions) -> Option<ProtectedState> {
     let Hold::To(level, limits) = hold else { return None };
     let kept = ProtectedState::look(limits, *level, how.clone());
+    let file = |key: &HostPath| Path::new(OsStr::from_bytes(key.as_bytes())).to_owned();
+    let is_secret = |key: &HostPath| !git_objects::has(&file(key));
+    let mut hidden = Vec::new();
     if *level == Level::Namespaces {
-        let file = |key: &HostPath| Path::new(OsStr::from_bytes(key.as_bytes())).to_owned();
-        limits.hidden.extend(kept.keys().filter(|key| !git_objects::has(&file(key))));
+        hidden.extend(kept.keys().filter(is_secret));
     }
+    if !limits.guard.shut.is_empty() {
+        // Nothing of it is put back: whatever changes there is another's. What is known of a folder is
+        // known by these names.
+        let Guard { shut, names, keys, known, .. } = limits.guard.clone();
+        let guard = Guard { folders: shut, names, keys, known, ..Guard::default() };
+        let shut = Limits { guard, ..Limits::default() };
+        hidden.extend(ProtectedState::look(&shut, *level, how.clone()).keys().filter(is_secret));
+    }
+    limits.hidden.extend(hidden);
     Some(kept)
 }
 

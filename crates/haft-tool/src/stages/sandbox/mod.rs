@@ -240,6 +240,9 @@ pub(crate) async fn limits(call: &Call) -> Option<Limits> {
     let mut limits = inside(call, policy, walls, &others(call).await);
     limits.level = Some(level);
     limits.builds_apart = is_planning(call);
+    if limits.builds_apart {
+        limits.guard.shut = workspace(call).await;
+    }
     // Landlock knows nothing of permissions and times; compilers change those of what they make.
     limits.keeps_attributes = limits.builds_apart
         && level == Level::Landlock
@@ -296,6 +299,21 @@ pub(super) async fn around(call: &Call) -> Vec<(HostPath, HostPath)> {
     all
 }
 
+/// The folders of the workspace and the one that the call starts in, with links resolved and none in
+/// another.
+async fn workspace(call: &Call) -> Vec<HostPath> {
+    let mut all: Vec<HostPath> = Vec::new();
+    for folder in call.place().roots.iter().chain([&call.place().cwd]) {
+        let found = call.cx.dispatcher.host.fs().locate(folder, Follow::Yes).await;
+        all.extend(found.ok().map(|found| found.real));
+    }
+    all.sort();
+    all.dedup();
+    let outer = all.clone();
+    all.retain(|folder| !outer.iter().any(|other| other != folder && folder.is_within(other)));
+    all
+}
+
 /// Home folders of others, where haft runs as somebody whose own is not among them, and who may look
 /// into all of them: root.
 async fn others(call: &Call) -> Vec<HostPath> {
@@ -344,7 +362,8 @@ fn inside(call: &Call, policy: &Policy, walls: &SandboxScope, homes: &[HostPath]
     folders.retain(|folder| walls.temp.as_ref() != Some(folder));
     let (names, repositories) = (policy.guarded(), walls.git.clone());
     let (keys, known) = (policy.keys(), touched.iter().map(|(_, found)| found.real.clone()));
-    let guard = Guard { folders, repositories, names, free, keys, known: known.collect() };
+    let (known, shut) = (known.collect(), Vec::new());
+    let guard = Guard { folders, repositories, names, free, keys, shut, known };
     let limits = Limits { write, protected, ..Limits::default() };
     if walls.only_writes {
         let guard = Guard { keys: Vec::new(), ..guard };

@@ -256,3 +256,30 @@ fn the_network_is_off_and_a_refusal_says_why() {
     assert!(told[4].contains("old"), "{}", told[4]);
     assert_ne!(outcomes[2]["status"], "done", "{}", told[2]);
 }
+
+#[test]
+fn keys_of_the_workspace_stay_hidden_at_any_depth() {
+    let mut tried = 0;
+    for level in ["N", "L"] {
+        let world = world();
+        for name in [".netrc", "sub/.netrc", "sub/deep/id_rsa"] {
+            world.file(name, "a-key-that-nobody-reads\n");
+        }
+        let reader = "import os\nfor folder, _, names in os.walk('.'):\n    for name in names:\n        \
+                      try:\n            print(open(os.path.join(folder, name)).read())\n        except \
+                      OSError as error:\n            print(error)\n";
+        world.file("reader.py", reader);
+        let calls = [json!({"name": "bash", "input": {"command": "python3 reader.py"}})];
+        let model = world.script(&[json!({"calls": calls}), json!({"text": "End."})]);
+        let flags = ["-p", "go", "--mode", "plan", "--model", &model];
+        if at_level(&world, level, &flags).is_none() {
+            eprintln!("not tried: level {level}");
+            continue;
+        }
+        let told = text(&world.outcomes()[0]);
+        assert!(told.contains("Permission denied") && told.contains("old"), "{level}: {told}");
+        assert!(!told.contains("a-key-that"), "{level}: {told}");
+        tried += 1;
+    }
+    assert!(tried > 0, "no level holds here");
+}
