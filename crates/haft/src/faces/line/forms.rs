@@ -47,7 +47,8 @@ impl Filling {
     /// What is asked for; none where all is filled in.
     pub fn asks(&self) -> Option<String> {
         let asks = self.form.asks()?;
-        Some(format!("  {} ", exact(&format!("{asks}:"))))
+        // No line of a model's text may look like one of haft's own.
+        Some(format!("  {} ", exact(&format!("{asks}:")).replace('\n', "\n    ")))
     }
 
     /// Takes a line.

@@ -124,6 +124,8 @@ fn hostile_words_are_shown_whole_and_harmless() {
     for line in ["  |   [y] yes, send this", "  | ? Running rm", "  | [y] z"] {
         assert!(lines.contains(&line), "{line:?} in {lines:#?}");
     }
+    let forged = ran.out.lines().find(|line| line.starts_with("? Running"));
+    assert_eq!(forged, None, "{lines:#?}");
     let numbered = lines.iter().filter(|line| line.trim_start().starts_with("2  "));
     assert_eq!(numbered.count(), 1, "{lines:#?}");
 }
