@@ -14,7 +14,7 @@ use std::{
 use haft_text::diff;
 use haft_tool::{Cx, StateNote, Tool, WithHistory, schema_of};
 use haft_types::{
-    Access, Answerer, Choice, Env, Kind, Loading, Mode, Outcome, Place, Plan, Question,
+    Access, Answerer, Choice, Effect, Env, Kind, Loading, Mode, Outcome, Place, Plan, Question,
     QuestionKind, Reply, Shape, Status, Target, ToolError, ToolSpec,
 };
 use schemars::JsonSchema;
@@ -77,8 +77,8 @@ const CHANGED: diff::Limits = diff::Limits { context: 2, lines: 200, width: 500 
 struct ModeBefore(Mutex<Option<Mode>>);
 
 impl ModeBefore {
-    fn set(&self, mode: Mode) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
+    fn set(&self, mode: Option<Mode>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 
     fn get(&self) -> Option<Mode> {
@@ -95,6 +95,11 @@ fn needs_conversation(cx: &Cx, name: &str) -> Result<(), ToolError> {
         "there is no conversation here whose mode could change: {name} is for agents of haft"
     );
     Err(ToolError::new(text))
+}
+
+/// What both of them change.
+fn the_mode() -> Target {
+    Target::State { name: Effect::MODE.into() }
 }
 
 /// Goes into mode plan.
@@ -123,6 +128,9 @@ impl Tool for EnterPlan {
             hint: "plan mode design approach before change approve".into(),
             kind: Kind::Think,
             asks: true,
+            unattended: "nobody is here who could approve a plan and so end mode plan, which is \
+                         left off: give the plan as your answer, and change nothing"
+                .into(),
             ..ToolSpec::new(
                 "enter_plan",
                 "Plan first",
@@ -132,8 +140,7 @@ impl Tool for EnterPlan {
     }
 
     fn plan(&self, _: &EnterInput, place: &Place) -> Result<Plan, ToolError> {
-        let mode = Target::State { name: "mode".into() };
-        Ok(Plan::new(place, "Going into mode plan").with(Access::Modify, mode))
+        Ok(Plan::new(place, "Going into mode plan").with(Access::Modify, the_mode()))
     }
 
     async fn run(&self, _: EnterInput, cx: &Cx) -> Result<Outcome, ToolError> {
@@ -143,7 +150,7 @@ impl Tool for EnterPlan {
             "Mode plan is on already: explore, then present the plan with exit_plan.".into()
         } else {
             cx.set_mode(Mode::Plan, "enter_plan")?;
-            cx.session().map.get::<ModeBefore>().set(before);
+            cx.session().map.get::<ModeBefore>().set(Some(before));
             plan_begins(cx.service::<dyn PlanFile>().as_deref()).into()
         };
         let detail = Shape::Markdown { text: "mode plan".into() };
@@ -202,9 +209,10 @@ impl Tool for ExitPlan {
         if let Some(plan) = &input.plan {
             check("plan", plan)?;
         }
-        // One plan at a time stands before a person.
+        // One plan at a time stands before a person, and what the plan is for comes after it.
         let person = Target::State { name: "person".into() };
-        Ok(Plan::new(place, "Presenting the plan").with(Access::Modify, person))
+        let plan = Plan::new(place, "Presenting the plan").with(Access::Modify, person);
+        Ok(plan.with(Access::Modify, the_mode()))
     }
 
     async fn run(&self, input: ExitInput, cx: &Cx) -> Result<Outcome, ToolError> {
@@ -318,16 +326,23 @@ fn answered(cx: &Cx, plan: String, reply: &Reply) -> Result<Outcome, ToolError> 
         check("the plan as the person changed it", changed)?;
     }
     let mut text = String::new();
-    let mode: Mode = reply.option.parse().unwrap_or(Mode::Plan);
-    let approved = mode != Mode::Plan;
+    let chosen: Mode = reply.option.parse().unwrap_or(Mode::Plan);
+    let approved = chosen != Mode::Plan;
     if approved {
-        cx.set_mode(mode, "exit_plan")?;
+        cx.set_mode(chosen, "exit_plan")?;
+        cx.session().map.get::<ModeBefore>().set(None);
+    }
+    // The person may have set another one while the plan stood before them.
+    let mode = cx.session().permissions().mode;
+    if approved {
         text.push_str("The person approved the plan. ");
         text.push_str(PLAN_ENDS);
         text.push_str(mode.name());
         text.push('.');
-    } else {
+    } else if mode == Mode::Plan {
         text.push_str("The person sent the plan back. Mode plan is still on.");
+    } else {
+        let _ = write!(text, "The person sent the plan back. {PLAN_ENDS}{mode}.");
     }
     if let Some(words) = &words {
         text.push_str("\nThe person said: ");

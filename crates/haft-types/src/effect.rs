@@ -93,6 +93,9 @@ impl Target {
 }
 
 impl Effect {
+    /// The name of the state that says what calls may do: none runs beside a change of it.
+    pub const MODE: &str = "mode";
+
     /// Reports whether two effects must not happen at the same time on one host.
     pub fn conflicts(&self, other: &Self) -> bool {
         use Target::{Anything, Command, Net, Path, State, Tree};
@@ -101,6 +104,8 @@ impl Effect {
         }
         match (&self.target, &other.target) {
             (Anything | Command { .. }, _) | (_, Anything | Command { .. }) => true,
+            // What other calls may do hangs on it.
+            (State { name }, _) | (_, State { name }) if name == Self::MODE => true,
             // A folder's listing is its own entry: making a file below changes it.
             (Path { path: a, .. } | Tree { root: a }, Path { path: b, .. } | Tree { root: b }) => {
                 a.is_within(b) || b.is_within(a)

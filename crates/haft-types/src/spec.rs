@@ -170,6 +170,9 @@ pub struct ToolSpec {
     /// True where it asks a person: models are not told of it where nobody can answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asks: bool,
+    /// What such a call fails with where nobody can answer; empty: that nobody can.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub unattended: Text,
     /// See [`OnInterrupt`].
     pub on_interrupt: OnInterrupt,
     /// See [`Origin`].

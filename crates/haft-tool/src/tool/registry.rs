@@ -214,8 +214,10 @@ impl ToolSet {
 
     /// The error for a tool name that nothing here has.
     pub fn unknown(&self, name: &str) -> ToolError {
-        if self.unattended_spec(name).is_some() {
-            return nobody_is_here();
+        match self.unattended_spec(name) {
+            Some(spec) if spec.unattended.is_empty() => return nobody_is_here(),
+            Some(spec) => return ToolError::new(&*spec.unattended),
+            None => {}
         }
         let is_named =
             |tool: &&AbsentTool| tool.names.iter().any(|other| other.eq_ignore_ascii_case(name));

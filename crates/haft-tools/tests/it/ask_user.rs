@@ -21,7 +21,7 @@ impl Events for Silent {
 }
 
 /// A world whose questions are left open, for the test to answer.
-fn open(options: &haft_tools::Options) -> (World, Arc<Dispatcher>, Arc<Broker>) {
+pub(crate) fn open(options: &haft_tools::Options) -> (World, Arc<Dispatcher>, Arc<Broker>) {
     let world = World::memory(haft_tools::with(options), [("a", "")]).unwrap();
     let events = Arc::new(Silent(world.recorder.clone()));
     let judge = (*world.session.permissions()).clone();
@@ -33,7 +33,7 @@ fn open(options: &haft_tools::Options) -> (World, Arc<Dispatcher>, Arc<Broker>) 
     (world, Arc::new(dispatcher), broker)
 }
 
-async fn until_asked(world: &World) {
+pub(crate) async fn until_asked(world: &World) {
     world.recorder.until(|body| matches!(body, Body::Asked { .. })).await;
 }
 

@@ -9,6 +9,9 @@ use haft_types::{
     Body, Detail, Mode, Outcome, Question, QuestionKind, Reply, Shape, Status, TurnId,
 };
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::ask_user::{open, until_asked};
 
 struct NoHistory;
 
@@ -105,6 +108,12 @@ async fn the_mode_before_is_one_of_the_answers() {
         questions(world)[0].options.iter().map(|option| option.id.clone()).collect()
     };
     assert_eq!(of(&world), ["ask", "accept-edits", "bypass", "plan"]);
+    // That mode is over with the plan.
+    world.mode(Mode::Plan);
+    present(&world).await;
+    let last: Vec<String> =
+        questions(&world)[1].options.iter().map(|option| option.id.clone()).collect();
+    assert_eq!(last, ["ask", "accept-edits", "plan"]);
     // Where a person set mode plan, there is none to go back to.
     let world = self::world(Mode::Plan);
     present(&world).await;
@@ -208,4 +217,21 @@ async fn a_plan_that_a_person_made_too_long_is_named_and_changes_no_mode() {
     let text = present(&world).await.joined_text();
     assert!(text.contains("as the person changed it has 20001 bytes"), "{text}");
     assert_eq!((mode(&world), kept(&world)), (Mode::Plan, None));
+}
+
+#[tokio::test]
+async fn a_mode_that_is_set_while_the_plan_stands_is_the_one_that_is_told() {
+    let (world, dispatcher, broker) = open(&haft_tools::Options::default());
+    dispatcher.conversation.map.get::<WithHistory>().set(Arc::new(NoHistory));
+    let set = |mode| dispatcher.session.set_permissions(|judge| judge.mode = mode);
+    set(Mode::Plan);
+    let running = dispatcher.call("exit_plan", json!({"plan": PLAN}), CancellationToken::new());
+    let ((_, outcome), ()) = tokio::join!(running, async {
+        until_asked(&world).await;
+        set(Mode::Auto);
+        assert!(broker.reply(&broker.open()[0].id, Reply::pick("plan"), "line"));
+    });
+    let text = outcome.joined_text();
+    assert!(text.contains("sent the plan back") && text.contains("The mode is auto"), "{text}");
+    assert_eq!(outcome.data.map(|data| data["mode"].clone()), Some(json!("auto")));
 }
