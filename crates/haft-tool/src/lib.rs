@@ -45,8 +45,8 @@ pub use crate::{
         setting_access::{SettingAccess, SettingChange, SettingValue},
         side_model::{SideModel, SideQuestion, SideReply},
         state::{
-            Conversation, Permissions, SHARED, SaveRule, Session, StateNote, TurnRules, TypeMap,
-            Values, call_number,
+            Conversation, Permissions, SHARED, SaveRule, Session, StandingNotes, StateNote,
+            TurnRules, TypeMap, Values, call_number,
         },
         truncate::{Room, shorten_data},
         work_hooks::{

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Outs;
 use haft_llm::{LlmError, PinnedTools};
-use haft_tool::{Dispatcher, Jobs, Permissions, RecordError, StateNote};
+use haft_tool::{Dispatcher, Jobs, Permissions, RecordError, StandingNotes, StateNote};
 use haft_types::{Body, BreakCause, From, Level, Message, Part, Usage};
 use serde_json::{Value, value::RawValue};
 use tokio::sync::oneshot;
@@ -573,10 +573,12 @@ impl Agent {
         Attached { files, jobs, constraints, notes: self.notes() }
     }
 
-    /// What tools keep in view: lists of things to do.
+    /// What stays in view: what the mode means, and what tools keep there, such as lists of things to do.
     fn notes(&self) -> String {
         let Dispatcher { conversation, session, .. } = &*self.setup.dispatcher;
-        let notes = [conversation.notes(), session.shared.notes()].concat();
+        let standing = session.services.get::<dyn StandingNotes>();
+        let standing = standing.map(|all| all.notes(&session.permissions())).unwrap_or_default();
+        let notes = [standing, conversation.notes(), session.shared.notes()].concat();
         let most = self.limits().share(SPARE_SHARE).saturating_mul(4).min(SPARE_BYTES);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         StateNote::text(&StateNote::within(notes, most))

@@ -304,6 +304,12 @@ pub struct StateNote {
     pub order: u64,
 }
 
+/// Notes that hold for as long as the session is as it is, such as what its mode means: a service.
+pub trait StandingNotes: Send + Sync {
+    /// Those that hold with these permissions.
+    fn notes(&self, permissions: &Permissions) -> Vec<StateNote>;
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
 const fn is_zero(order: &u64) -> bool {
     *order == 0

@@ -31,6 +31,7 @@ use super::{
     model::{
         Chosen, Model, ModelFacts, Others, facts, fallbacks, last_used, model, named, note, unnamed,
     },
+    plan_file::MODE_NOTE,
     problem::{Problem, Problems},
     session::{Core, Extensions, NO_TURN, SessionBuilder, SessionChoice},
     side_model::SessionModels,
@@ -463,7 +464,7 @@ const PLAN_IS_ON: &str = "Mode plan is on";
 /// Begins a conversation. The agent is told what mode plan means if it is on, or that it is off if
 /// the conversation so far says otherwise. The texts of hooks for the begin follow.
 pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
-    if let Some(text) = about_plan(core) {
+    if let Some(text) = about_plan(core, core.told_plan) {
         let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
         // An agent that is gone has told so.
         handle.send(Input::Notice { words, wake: false });
@@ -479,9 +480,10 @@ pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
     }
 }
 
-/// What a talk begins with about mode plan, if that was not told last.
-fn about_plan(core: &Core) -> Option<String> {
-    match (core.dispatcher.permissions().mode, core.told_plan) {
+/// What a talk begins or goes on with about mode plan, if that was not told last: `told` is whether
+/// the messages say that it is on.
+pub fn about_plan(core: &Core, told: bool) -> Option<String> {
+    match (core.dispatcher.permissions().mode, told) {
         (Mode::Plan, false) => Some(plan_begins(plan_file(core).as_deref())),
         (Mode::Plan, true) | (_, false) => None,
         (mode, true) => Some(format!("{PLAN_ENDS}{mode}.")),
@@ -505,6 +507,8 @@ pub fn tells_plan(messages: &[Message]) -> bool {
         let name = named.get(&result.id).unwrap_or(&result.name);
         SWITCHES.contains(&&**name)
     };
+    // As it stands behind a summary.
+    let noted = format!("\n# {MODE_NOTE}\n{PLAN_IS_ON}");
     let about = |message: &Message| {
         let texts: Vec<String> = match message {
             Message::User { from: From::Haft, parts } => {
@@ -524,6 +528,7 @@ pub fn tells_plan(messages: &[Message]) -> bool {
         let said = |text: &String| {
             let set = text.strip_prefix(MODE_SET).map(|mode| mode.starts_with(Mode::Plan.name()));
             set.or_else(|| text.starts_with(PLAN_IS_ON).then_some(true))
+                .or_else(|| text.contains(&noted).then_some(true))
                 .or_else(|| text.contains(PLAN_ENDS).then_some(false))
         };
         texts.iter().rev().find_map(said)

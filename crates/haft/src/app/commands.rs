@@ -34,7 +34,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    agent::{self, mode_set},
+    agent::{self, about_plan, mode_set},
     attachments, constraints, cost, explain,
     hooks::{Hooks, Switch, SwitchSaid},
     instructions::init,
@@ -439,10 +439,18 @@ impl Worker {
                     if undone.is_ok() {
                         // What stands now is what the person wants, however long it is.
                         self.main.keep_length();
+                        self.tell_plan();
                     }
                     undone
                 }
-                Errand::Rewind(request) => Box::pin(rewind::carry_out(&self.core, request)).await,
+                Errand::Rewind(request) => {
+                    let moves = request.back || request.to.is_some();
+                    let done = Box::pin(rewind::carry_out(&self.core, request)).await;
+                    if moves && done.is_ok() {
+                        self.tell_plan();
+                    }
+                    done
+                }
             };
             drop(open);
             match done {
@@ -453,6 +461,18 @@ impl Worker {
                 // Nobody may be left who wants to know.
                 done => drop(answer.send(done)),
             }
+        }
+    }
+
+    /// Tells the model about mode plan where the messages that stand now say something else: the mode
+    /// stays what it is, wherever the conversation goes on.
+    fn tell_plan(&self) {
+        // Without a log that can be read nothing went elsewhere.
+        let Ok(told) = rewind::tells_plan(&self.core) else { return };
+        if let Some(text) = about_plan(&self.core, told) {
+            let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
+            // An agent that is gone has told so.
+            self.main.send(Input::Notice { words, wake: false });
         }
     }
 

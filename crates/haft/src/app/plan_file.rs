@@ -5,10 +5,12 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use haft_session::SessionId;
-use haft_tools::{PLAN_MAX, PlanFile};
+use haft_tool::{Permissions, StandingNotes, StateNote};
+use haft_tools::{PLAN_MAX, PlanFile, plan_begins};
 use rustix::fs::{Mode, OFlags, open};
 
 /// The folder in that of the session.
@@ -30,6 +32,23 @@ impl SessionPlan {
         let path = folder.join(format!("{}.md", id.short()));
         let shown = path.to_str()?.to_owned();
         Some(Self { path, shown })
+    }
+}
+
+/// What the note about the mode stands below.
+pub const MODE_NOTE: &str = "The mode";
+
+/// Keeps in the model's view what mode plan means, while it is on.
+pub struct ModeNote(pub Option<Arc<dyn PlanFile>>);
+
+impl StandingNotes for ModeNote {
+    fn notes(&self, permissions: &Permissions) -> Vec<StateNote> {
+        let note = || StateNote {
+            heading: MODE_NOTE.to_owned(),
+            words: plan_begins(self.0.as_deref()),
+            ..StateNote::default()
+        };
+        (permissions.mode == haft_types::Mode::Plan).then(note).into_iter().collect()
     }
 }
 

@@ -7,11 +7,11 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use haft_agent::{CommandError, Done, RewindRequest, Rewound, UndoRequest};
-use haft_session::{Change, Changes, on_branch};
-use haft_types::{Body, BreakCause, CallId, Event, EventId, From, Kind, Part};
+use haft_session::{Change, Changes, Fold, on_branch};
+use haft_types::{AgentPath, Body, BreakCause, CallId, Event, EventId, From, Kind, Part};
 
 use super::{
-    constraints,
+    agent, constraints,
     problem::Problems,
     session::{Core, NO_TURN},
 };
@@ -49,6 +49,16 @@ fn events(core: &Core) -> Result<Vec<Event>, String> {
     let store = core.base.store().map_err(|error| error.to_string())?;
     let id = store.find(&core.dispatcher.session.id).map_err(|error| error.to_string())?;
     undo::events(&store, &id, &Problems::default()).map_err(|error| error.to_string())
+}
+
+/// Reports whether the messages that stand now say that mode plan is on.
+///
+/// # Errors
+/// The log cannot be read; in words for people.
+pub fn tells_plan(core: &Core) -> Result<bool, String> {
+    let (events, mut fold) = (events(core)?, Fold::new(AgentPath::default()));
+    on_branch(&events, core.bus.leaf()).for_each(|event| fold.push(event));
+    Ok(agent::tells_plan(fold.final_messages()))
 }
 
 /// Goes on from an event, with what held there.

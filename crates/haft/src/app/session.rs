@@ -21,8 +21,8 @@ use haft_text::secrets::Secrets;
 use haft_tool::{
     AnyTool, Conversation, DiffLimits, Dispatcher, Events as _, FinalAnswer, Hook, JobLimits, Jobs,
     Journal, Limits, Peers, Permissions, Phase, PreImages, Registry, SHARED, SaveRule, Services,
-    Session, SettingAccess, Settings as Stages, StateNote, Touched, Web, WorkHooks, call_number,
-    standard,
+    Session, SettingAccess, Settings as Stages, StandingNotes, StateNote, Touched, Web, WorkHooks,
+    call_number, standard,
 };
 use haft_tools::{PlanFile, Shells};
 use haft_types::{
@@ -39,7 +39,7 @@ use super::{
     hooks::{Hooks, OfTools, OfWork},
     instructions::ProjectInstructions,
     peers::InLogs,
-    plan_file::SessionPlan,
+    plan_file::{ModeNote, SessionPlan},
     problem::Problem,
     recovery::{commands, jobs, journal},
     rules::private_hosts,
@@ -534,9 +534,11 @@ fn services(base: &Base, store: &Store, log: &Log) -> Result<Services, Failure> 
     let homes = (home, base.environment.home.as_deref());
     let saver = ProjectAllowances::of(&base.project, homes, base.trusted);
     services.insert::<dyn SaveRule>(Arc::new(saver));
-    if let Some(plan) = SessionPlan::of(home, log.session()) {
-        services.insert::<dyn PlanFile>(Arc::new(plan));
+    let plan = SessionPlan::of(home, log.session()).map(|plan| Arc::new(plan) as Arc<dyn PlanFile>);
+    if let Some(plan) = plan.clone() {
+        services.insert::<dyn PlanFile>(plan);
     }
+    services.insert::<dyn StandingNotes>(Arc::new(ModeNote(plan)));
     let file = (home.join("settings.toml"), base.environment.home.clone());
     let settings = PersonsSettings::of(&base.loaded, file, &base.problems);
     services.insert::<dyn SettingAccess>(Arc::new(settings));

@@ -183,3 +183,69 @@ fn a_plan_can_be_edited_before_it_is_approved() {
     tmux.key("C-d");
     tmux.sees("ended with 0");
 }
+
+#[test]
+fn what_a_model_writes_behind_a_change_of_the_mode_waits_for_it() {
+    let world = World::new();
+    // Something that takes a while stands before the mode changes.
+    world.settings(
+        "[[hooks.PreToolUse]]\nmatcher = 'enter_plan'\n[[hooks.PreToolUse.hooks]]\ntype = 'command'\n\
+         command = 'while [ ! -e ../begun ]; do sleep 0.05; done; sleep 0.3'\n",
+    );
+    let write = |name: &str| json!({"name": "write", "input": {"path": name, "content": "x\n"}});
+    let model = world.script(&[
+        json!({"calls": [{"name": "enter_plan", "input": {}}, write("early.txt")]}),
+        json!({"calls": [{"name": "exit_plan", "input": {"plan": PLAN}}, write("made.txt")]}),
+        json!({"text": "The end."}),
+    ]);
+    let tmux = Tmux::talk(&world, &model, "--mode bypass");
+    tmux.line("go on");
+    std::fs::write(world.root().join("begun"), "").unwrap();
+    tmux.sees("key:");
+    tmux.types("e");
+    tmux.sees("The end.");
+    assert!(!world.work().join("early.txt").exists(), "it was written before the mode began");
+    assert!(world.work().join("made.txt").exists(), "it was judged before the plan was approved");
+}
+
+#[test]
+fn that_mode_plan_is_on_is_known_behind_a_rewind_and_a_summary() {
+    for wire in WIRES {
+        let world = World::new();
+        let mock = Mock::with(move |number, _| match number {
+            1 => wire.calls("a", &[("enter_plan", json!({}))]),
+            _ => wire.text("All right."),
+        });
+        let talk = |flags: &[&str], lines: &str| {
+            let mut command = wire.haft(&world, &mock.url(), &["--line"]);
+            command.args(flags);
+            let ran = finish(command, &Input::Pipe(lines));
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            mock.bodies()
+        };
+        let bodies = talk(&[], "one\ntwo\n/rewind 1\nthree\n/compact\nfour\n");
+        let three = bodies.iter().find(|body| body.contains("three")).unwrap();
+        assert!(!three.contains("two") && three.contains("Mode plan is on"), "{three}");
+        let four = bodies.last().unwrap();
+        assert!(four.contains("four") && four.contains("summed up here"), "{four}");
+        assert!(four.contains("The mode\\nMode plan is on"), "{four}");
+        // Who goes on in another mode is told that it is off.
+        let bodies = talk(&["-c", "--mode", "accept-edits"], "five\n");
+        let five = bodies.last().unwrap();
+        assert!(five.contains("five") && five.contains("Mode plan is off"), "{five}");
+    }
+}
+
+#[test]
+fn haft_tool_says_why_they_do_nothing() {
+    let world = World::new();
+    for (name, input, why) in [
+        ("enter_plan", json!({}), "could approve a plan"),
+        ("EnterPlanMode", json!({}), "could approve a plan"),
+        ("exit_plan", json!({"plan": PLAN}), "no conversation here"),
+    ] {
+        let ran = world.tool(name, &input, &[]);
+        assert!(ran.both_outputs().contains(why), "{name}: {ran:?}");
+        assert!(!ran.both_outputs().contains("safest reading"), "{name}: {ran:?}");
+    }
+}
