@@ -248,6 +248,12 @@ pub trait Shell: Send + Sync {
         Box::pin(std::future::ready(Vec::new()))
     }
 
+    /// Reports whether confined programs can be given copies of these folders to change
+    /// ([`Limits::overlay`]). Tried once for each set of folders, on first use.
+    fn overlays(&self, _folders: Vec<HostPath>) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
+    }
+
     /// A folder for temporary files of confined programs. It is created on first use and removed
     /// with the host.
     ///

@@ -18,7 +18,7 @@ pub mod seatbelt;
 use std::os::fd::OwnedFd;
 
 #[cfg(target_os = "linux")]
-pub use self::linux::Listener;
+pub use self::linux::{Listener, is_overlay};
 pub use crate::{
     attempts::Attempts,
     limits::{Guard, Level, Limits, Net, in_trees},
@@ -107,6 +107,15 @@ pub fn enter(
     _: Outside,
     _: &mut dyn FnMut(Entered) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
+    Err(unsupported())
+}
+
+/// The same where there is no way.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_os = "linux"))]
+pub fn is_overlay(_: &std::path::Path) -> std::io::Result<bool> {
     Err(unsupported())
 }
 

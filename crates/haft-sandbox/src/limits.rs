@@ -12,6 +12,9 @@ pub struct Limits {
     /// Folders at and below which it may write, and single files; those that are not there count for
     /// nothing. With none it only reads: permissions and times of files are kept, too.
     pub write: Vec<HostPath>,
+    /// Folders in whose place it sees copies, at [`Level::Namespaces`]: it may change those, and what it
+    /// changed is gone with its last process. None may lie where it may write.
+    pub overlay: Vec<HostPath>,
     /// What it may read beside what it may write; none: everything that is not hidden. Names are told
     /// everywhere.
     pub read: Option<Vec<HostPath>>,
@@ -36,7 +39,8 @@ pub struct Limits {
     pub sockets: bool,
     /// Whether permissions and times of files stay as they are, as where it only reads.
     pub keeps_attributes: bool,
-    /// Whether the workspace is not among what it may write, so that builds have their folders elsewhere.
+    /// Whether the workspace is not among what it may write, so that builds have their folders elsewhere,
+    /// or in an overlay.
     pub builds_apart: bool,
     /// How it is held; none: by the best that works on this machine.
     pub level: Option<Level>,
@@ -106,7 +110,7 @@ impl fmt::Display for Level {
 impl Limits {
     /// Reports whether nothing is writable but the folder for a while.
     pub const fn reads_only(&self) -> bool {
-        self.write.is_empty()
+        self.write.is_empty() && self.overlay.is_empty()
     }
 
     /// All that is writable.
@@ -131,6 +135,7 @@ mod tests {
         let path = |text: &[u8]| HostPath::new(text, Style::Posix).unwrap();
         let limits = Limits {
             write: vec![path(b"/w"), path(b"/a\xff b")],
+            overlay: vec![path(b"/o")],
             read: Some(vec![path(b"/usr")]),
             hidden: vec![path(b"/home/me/.ssh")],
             shown: vec![path(b"/home/me/.ssh/out")],

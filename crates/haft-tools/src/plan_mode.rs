@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 /// What the model is told when mode plan begins.
 const PLAN_BEGINS: &str = "Mode plan is on: change nothing until the person approves a plan. Explore first: read, search, \
      and run what shows how things work. Commands run without a network where they can change \
-     nothing; builds and tests have folders of their own there. Ask only what cannot be found out. \
+     nothing; builds and tests run there, and what they make is thrown away. Ask only what cannot be found out. \
      Then present the plan with exit_plan, or as your answer where that tool is missing: what \
      changes in which file, in which order, and how each is checked. Leave nothing to decide.";
 

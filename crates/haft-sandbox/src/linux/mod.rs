@@ -6,13 +6,14 @@ mod listener;
 mod mounts;
 mod namespaces;
 mod network;
+mod overlay;
 mod seccomp;
 mod syscalls;
 
 use std::io;
 
-pub use self::listener::Listener;
 use self::seccomp::Calls;
+pub use self::{listener::Listener, overlay::is_overlay};
 use crate::{Entered, Level, Limits, Network, Outside};
 
 /// Whether this process is root, or the root of a namespace of its own.

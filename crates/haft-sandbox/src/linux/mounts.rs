@@ -22,6 +22,7 @@ use rustix::mount::{
 
 use super::{
     landlock::{all_real, explain, is_hidden, open, shown},
+    overlay,
     syscalls::set_mount,
 };
 use crate::Limits;
@@ -42,6 +43,7 @@ const COVERS: &str = "/dev/.covers";
 /// What is needed of the files as they are.
 #[derive(Debug)]
 pub(super) struct View {
+    overlay: Vec<PathBuf>,
     write: Vec<PathBuf>,
     hidden: Vec<PathBuf>,
     shown: Vec<PathBuf>,
@@ -60,12 +62,13 @@ impl View {
         if write.first().is_some_and(|path| path == Path::new("/")) {
             return Err(io::Error::other("all of the files cannot be writable; name folders"));
         }
+        let overlay = overlay::places(limits, &write)?;
         let mut protected = all_real(&limits.protected)?;
         protected.retain(|path| write.iter().any(|tree| path.starts_with(tree)));
         // Who may write it may read it.
         let mut shown = shown(limits, &hidden)?;
         shown.retain(|path| is_hidden(path, &write, &hidden));
-        Ok(Self { write, hidden, shown, protected })
+        Ok(Self { overlay, write, hidden, shown, protected })
     }
 
     /// Makes the files of this process look so. It must have a namespace of its own for mounts, and
@@ -99,6 +102,7 @@ impl View {
         // shows processes that this one cannot reach.
         let _ = mount("proc", "/proc", "proc", flags, None::<&std::ffi::CStr>);
         devices_of_its_own(&devices).map_err(|error| explain("/dev cannot be made", &error))?;
+        overlay::put_all(&self.overlay)?;
         let is_covered = |path: &Path| self.hidden.iter().any(|hidden| path.starts_with(hidden));
         for (_, held) in &trees {
             set(held, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)?;
@@ -196,7 +200,7 @@ fn copy(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Puts it at a path.
-fn put(held: &OwnedFd, path: &Path) -> io::Result<()> {
+pub(super) fn put(held: &OwnedFd, path: &Path) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     let failed = |error| explain(&format!("nothing can be mounted on {}", path.display()), &error);
     move_mount(held, "", open(path)?, "", flags).map_err(failed)

@@ -5,6 +5,7 @@
 //! haft.
 
 use std::{
+    collections::BTreeMap,
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, Read},
@@ -82,14 +83,33 @@ pub(super) fn all(supervisor: &[OsString]) -> Arc<[Probe]> {
     found
 }
 
+/// Whether overlays of folders can be made, for each set of folders that was asked about.
+static OVERLAYS: Mutex<BTreeMap<Vec<HostPath>, bool>> = Mutex::new(BTreeMap::new());
+
+/// Reports whether programs can be given overlays of these folders: a process has seen them.
+pub(super) fn overlays(supervisor: &[OsString], folders: Vec<HostPath>) -> bool {
+    let mut known = OVERLAYS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.get(&folders) {
+        return *known;
+    }
+    let limits = Limits { overlay: folders.clone(), ..Limits::default() };
+    let said = tried(supervisor, Hold::Overlays(limits), Path::new("/"));
+    let sees = said.is_ok_and(|said| serde_json::from_slice(&said).unwrap_or_default());
+    known.insert(folders, sees);
+    sees
+}
+
 /// Has a process try one that does nothing else.
 fn probe(supervisor: &[OsString], level: Level) -> io::Result<Probe> {
     let folder = tempfile::Builder::new().prefix("haft-probe-").tempdir()?;
-    let mut request = Request {
-        cwd: folder.path().as_os_str().as_bytes().to_vec(),
-        hold: Some(Hold::Probe(level)),
-        ..Request::default()
-    };
+    let said = tried(supervisor, Hold::Probe(level), folder.path())?;
+    serde_json::from_slice(&said).map_err(|_| io::Error::other("it ended while it was tried"))
+}
+
+/// What a process says that tries something in a folder, and is no program.
+fn tried(supervisor: &[OsString], hold: Hold, folder: &Path) -> io::Result<Vec<u8>> {
+    let cwd = folder.as_os_str().as_bytes().to_vec();
+    let mut request = Request { cwd, hold: Some(hold), ..Request::default() };
     let (ends, pipes) = start::apart(true)?;
     let (_control, told, _) = supervisor_client::start(supervisor, &mut request, &ends, |_| true)?;
     drop(ends);
@@ -99,5 +119,5 @@ fn probe(supervisor: &[OsString], level: Level) -> io::Result<Probe> {
     }
     let mut said = Vec::new();
     File::from(pipes.output).take(SAID).read_to_end(&mut said)?;
-    serde_json::from_slice(&said).map_err(|_| io::Error::other("it ended while it was tried"))
+    Ok(said)
 }

@@ -139,6 +139,14 @@ impl Shell for Local {
         })
     }
 
+    fn overlays(&self, folders: Vec<HostPath>) -> BoxFuture<'_, bool> {
+        let supervisor = Arc::clone(&self.supervisor);
+        Box::pin(async move {
+            let tried = tokio::task::spawn_blocking(move || levels::overlays(&supervisor, folders));
+            tried.await.unwrap_or_default()
+        })
+    }
+
     fn scratch(&self) -> BoxFuture<'_, io::Result<HostPath>> {
         let (scratch, temp) = (Arc::clone(&self.scratch), self.temp.clone());
         Box::pin(async move {

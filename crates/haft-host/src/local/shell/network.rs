@@ -49,7 +49,7 @@ pub(super) fn tried(hold: Option<&Hold>, shared: bool) -> Option<Tried> {
             names_at_loopback: false,
             beside: Vec::new(),
         }),
-        Hold::Probe(_) | Hold::Network => None,
+        Hold::Probe(_) | Hold::Overlays(_) | Hold::Network => None,
     }
 }
 

@@ -60,11 +60,15 @@ pub(super) fn with_caches(mut spawn: Spawn, caches: Option<&Path>) -> io::Result
     fs::DirBuilder::new().recursive(true).mode(0o700).create(caches)?;
     let real = caches.canonicalize()?;
     limits.write.push(path(&real)?);
-    let builds: &[_] = if limits.builds_apart { BUILDS } else { &[] };
+    let is_chosen = |name: &str| env::var_os(name).is_some();
+    // In an overlay a build writes where it always does, unless that was chosen: such a folder may lie
+    // anywhere.
+    let stays = |name: &str| !limits.overlay.is_empty() && !is_chosen(name);
+    let builds = BUILDS.iter().filter(|(name, _)| limits.builds_apart && !stays(name));
     for (name, folder) in CACHES.iter().chain(builds) {
         let is_set = spawn.set.iter().any(|(set, _)| set == name);
         // Whoever chose a folder for a build chose one that may not be written now.
-        let is_free = limits.builds_apart || env::var_os(name).is_none();
+        let is_free = limits.builds_apart || !is_chosen(name);
         if let Some(folder) = real.join(folder).to_str().filter(|_| !is_set && is_free) {
             spawn.set.push(((*name).to_owned(), folder.to_owned()));
         }

@@ -40,6 +40,9 @@ pub(super) enum Hold {
     To(Level, Limits),
     /// There is no program: it tries in its folder what this level holds, and says that.
     Probe(Level),
+    /// There is no program: it tries whether it sees overlays with these limits, in namespaces, and says
+    /// so.
+    Overlays(Limits),
     /// There is no program: it makes a network that programs share, and hands that on.
     Network,
 }

@@ -104,6 +104,10 @@ const TAKES_HOST: &[&str] = &[
 const PLANNING: &str = "mode plan is on: it ran without a network where it can change nothing but temporary files and caches; \
                         what it would change belongs into the plan";
 
+/// What is told in mode plan of what ran in an overlay: nothing else says that its changes are gone.
+const ON_A_COPY: &str =
+    "mode plan is on: it runs on a copy of the workspace, which is gone when it ends";
+
 /// What is known of a call beside its outcome.
 pub(super) struct About<'a> {
     /// Its command, where it has one.
@@ -136,7 +140,11 @@ pub(super) fn add_hints(
     let on_files = files_and_hosts(&text, failed, limits, about);
     if limits.builds_apart {
         let is_held = on_files.is_some() || on_network.is_some();
-        return if is_held { noted(outcome, PLANNING) } else { outcome };
+        return match () {
+            () if is_held => noted(outcome, PLANNING),
+            () if !limits.overlay.is_empty() => noted(outcome, ON_A_COPY),
+            () => outcome,
+        };
     }
     let outcome = match on_files {
         Some(note) => noted(outcome, &note),

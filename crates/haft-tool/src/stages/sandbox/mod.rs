@@ -242,6 +242,10 @@ pub(crate) async fn limits(call: &Call) -> Option<Limits> {
     limits.builds_apart = is_planning(call);
     if limits.builds_apart {
         limits.guard.shut = workspace(call).await;
+        let folders = limits.guard.shut.clone();
+        if level == Level::Namespaces && shell.overlays(folders.clone()).await {
+            limits.overlay = folders;
+        }
     }
     // Landlock knows nothing of permissions and times; compilers change those of what they make.
     limits.keeps_attributes = limits.builds_apart

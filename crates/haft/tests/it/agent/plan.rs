@@ -223,16 +223,16 @@ fn that_mode_plan_is_on_is_known_behind_a_rewind_and_a_summary() {
             assert_eq!(ran.code, Some(0), "{ran:?}");
             mock.bodies()
         };
-        let bodies = talk(&[], "one\ntwo\n/rewind 1\nthree\n/compact\nfour\n");
-        let three = bodies.iter().find(|body| body.contains("three")).unwrap();
-        assert!(!three.contains("two") && three.contains("Mode plan is on"), "{three}");
-        let four = bodies.last().unwrap();
-        assert!(four.contains("four") && four.contains("summed up here"), "{four}");
-        assert!(four.contains("The mode\\nMode plan is on"), "{four}");
+        let bodies = talk(&[], "unoo\ndoss\n/rewind 1\ntress\n/compact\ncuatro\n");
+        let tress = bodies.iter().find(|body| body.contains("tress")).unwrap();
+        assert!(!tress.contains("doss") && tress.contains("Mode plan is on"), "{tress}");
+        let cuatro = bodies.last().unwrap();
+        assert!(cuatro.contains("cuatro") && cuatro.contains("summed up here"), "{cuatro}");
+        assert!(cuatro.contains("The mode\\nMode plan is on"), "{cuatro}");
         // Who goes on in another mode is told that it is off.
-        let bodies = talk(&["-c", "--mode", "accept-edits"], "five\n");
-        let five = bodies.last().unwrap();
-        assert!(five.contains("five") && five.contains("Mode plan is off"), "{five}");
+        let bodies = talk(&["-c", "--mode", "accept-edits"], "cinco\n");
+        let cinco = bodies.last().unwrap();
+        assert!(cinco.contains("cinco") && cinco.contains("Mode plan is off"), "{cinco}");
     }
 }
 

@@ -21,7 +21,8 @@ use std::{
     process::Command,
 };
 
-use haft_sandbox::{Entered, Listener, Network, Outside};
+use haft_sandbox::{Entered, Level, Listener, Network, Outside};
+use haft_types::HostPath;
 use rustix::{
     io::Errno,
     net::{
@@ -329,6 +330,15 @@ fn hold(
             let folder = OsStr::from_bytes(&request.cwd);
             let found = haft_sandbox::probe(*level, folder.as_ref(), &mut tell);
             let said = serde_json::to_vec(&found).map_err(io::Error::from)?;
+            fs::File::from(stdio.output.try_clone()?).write_all(&said)?;
+        }
+        Some(Hold::Overlays(limits)) => {
+            haft_sandbox::enter(Level::Namespaces, limits, Outside::default(), &mut tell)?;
+            let sees = |path: &HostPath| {
+                haft_sandbox::is_overlay(OsStr::from_bytes(path.as_bytes()).as_ref())
+            };
+            let said = limits.overlay.iter().all(|path| sees(path).unwrap_or_default());
+            let said = serde_json::to_vec(&said).map_err(io::Error::from)?;
             fs::File::from(stdio.output.try_clone()?).write_all(&said)?;
         }
         Some(Hold::Network) => {
