@@ -110,9 +110,8 @@ impl Values<'_> {
     /// Where a value cannot be put in so that it stays data.
     pub fn command(&self, pieces: &[Piece]) -> Result<String, String> {
         let (mut text, mut quotes) = (String::new(), Quotes::default());
-        // In these what quotes mean depends on more than what stands before.
         let is_nested = pieces.iter().any(|piece| match piece {
-            Piece::Text(text) => ["$(", "<<", "${", "$'"].iter().any(|sign| text.contains(sign)),
+            Piece::Text(text) => NESTING.iter().any(|sign| text.contains(sign)),
             _ => false,
         });
         for piece in pieces {
@@ -120,14 +119,17 @@ impl Values<'_> {
             if let Piece::Text(code) = piece {
                 code.chars().for_each(|c| quotes.take(c));
                 text.push_str(code);
-            } else if !value.is_empty() && value.chars().all(is_plain) {
+                continue;
+            }
+            if !value.is_empty() && value.chars().all(is_plain) {
                 text.push_str(value);
             } else if value.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
                 return Err("an argument has a control character".to_owned());
-            } else if is_nested || quotes.is_escaped {
+            } else if is_nested || quotes.is_escaped || quotes.is_comment {
                 return Err(format!(
-                    "{value:?} cannot stand in $(...), ${{...}}, a here-document or behind a \
-                     backslash: give an argument of letters, digits and . _ / - : , + = @"
+                    "{value:?} cannot stand in $(...), ((...)), ${{...}}, backticks, a \
+                     here-document, a comment or behind a backslash: give an argument of letters, \
+                     digits and . _ / - : , + = @"
                 ));
             } else if *piece == Piece::Arguments && quotes.open.is_none() {
                 let all: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
@@ -135,13 +137,20 @@ impl Values<'_> {
             } else {
                 text.push_str(&quotes.inside(value));
             }
+            quotes.is_in_word = true;
             if text.len() > GROWN_MAX {
                 return Err(format!("it grows to more than {GROWN_MAX} bytes"));
             }
         }
+        if text.len() > GROWN_MAX {
+            return Err(format!("it grows to more than {GROWN_MAX} bytes"));
+        }
         Ok(text)
     }
 }
+
+/// What begins a stretch of a command in which quotes mean something else, or nothing.
+const NESTING: &[&str] = &["$(", "((", "<<", "${", "$'", "`"];
 
 /// Whether a sign means nothing to a shell anywhere.
 fn is_plain(c: char) -> bool {
@@ -161,14 +170,24 @@ fn quoted(text: &str) -> String {
 struct Quotes {
     open: Option<char>,
     is_escaped: bool,
+    /// Whether a word has begun, so that `#` is a part of it.
+    is_in_word: bool,
+    /// Whether a comment goes on, to the end of its line.
+    is_comment: bool,
 }
 
 impl Quotes {
     fn take(&mut self, c: char) {
+        if self.is_comment {
+            self.is_comment = c != '\n';
+            return;
+        }
+        let begins = !std::mem::replace(&mut self.is_in_word, !" \t\n;&|()<>".contains(c));
         if std::mem::take(&mut self.is_escaped) {
             return;
         }
         match (c, self.open) {
+            ('#', None) if begins => (self.is_comment, self.is_in_word) = (true, false),
             ('\\', None | Some('"')) => self.is_escaped = true,
             (c, Some(open)) if c == open => self.open = None,
             (c @ ('"' | '\''), None) => self.open = Some(c),
@@ -220,21 +239,94 @@ impl Template {
             runs: 0,
             files: 0,
         };
-        let mut fence: Option<&str> = None;
-        for line in body.split_inclusive('\n') {
-            let begin = line.trim_start();
-            let mark = ["```", "~~~"].into_iter().find(|mark| begin.starts_with(mark));
-            let is_code = fence.is_some() || mark.is_some();
-            match (fence, mark) {
-                (Some(open), Some(mark)) if open == mark => fence = None,
-                (None, mark) => fence = mark,
-                _ => {}
+        let mut rest = body;
+        while !rest.is_empty() {
+            let end = rest.find('\n').map_or(rest.len(), |at| at + 1);
+            let (line, below) = rest.split_at(end);
+            let Some(fence) = Fence::opened_by(line) else {
+                reader.line(line);
+                rest = below;
+                continue;
+            };
+            let (code, close, behind) = fence.parted(below);
+            if fence.runs && !close.is_empty() && reader.runs < RUNS_MAX && !code.trim().is_empty()
+            {
+                reader.run(code.trim_end_matches(['\n', '\r']));
+                reader.push(if close.ends_with('\n') { "\n" } else { "" });
+            } else {
+                reader.push(line);
+                reader.push(code);
+                reader.push(close);
             }
-            reader.line(line, is_code);
+            rest = behind;
         }
         reader.end_text();
         reader.template
     }
+}
+
+/// A fence around code.
+struct Fence {
+    sign: u8,
+    length: usize,
+    /// Whether what it encloses is run, which `!` behind it says.
+    runs: bool,
+}
+
+impl Fence {
+    /// The fence that a line opens, also as an item of a list or in a quote.
+    fn opened_by(line: &str) -> Option<Self> {
+        let is_item = |c: char| c.is_whitespace() || c.is_ascii_digit() || "-*+.)>".contains(c);
+        let text = line.trim_start_matches(is_item).trim_end();
+        let sign = *text.as_bytes().first().filter(|sign| matches!(sign, b'`' | b'~'))?;
+        let length = run_of(text, sign);
+        let behind = text[length..].trim();
+        // Backticks behind backticks are a code span.
+        (length >= 3 && !(sign == b'`' && behind.contains('`'))).then(|| Self {
+            sign,
+            length,
+            runs: behind == "!",
+        })
+    }
+
+    /// The code in a text that begins behind the fence, the line that closes it, and what follows;
+    /// no such line where it never closes.
+    fn parted<'a>(&self, text: &'a str) -> (&'a str, &'a str, &'a str) {
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let begin = line.trim_start_matches(|c: char| c.is_whitespace() || c == '>').trim_end();
+            let length = run_of(begin, self.sign);
+            if length >= self.length && length == begin.len() {
+                let (close, behind) = text[at..].split_at(line.len());
+                return (&text[..at], close, behind);
+            }
+            at += line.len();
+        }
+        (text, "", "")
+    }
+}
+
+/// How often a sign stands at the begin of a text.
+fn run_of(text: &str, sign: u8) -> usize {
+    text.bytes().take_while(|byte| *byte == sign).count()
+}
+
+/// The bytes of the code span that a text begins with; none where it begins with none that ends in
+/// its line.
+fn span(line: &str) -> Option<usize> {
+    let length = run_of(line, b'`');
+    let mut at = length;
+    while length > 0 && at < line.len() {
+        let more = run_of(&line[at..], b'`');
+        at += more.max(1);
+        if more == length {
+            return Some(at);
+        }
+        while !line.is_char_boundary(at) {
+            at += 1;
+        }
+    }
+    None
 }
 
 /// Whether a body counts its arguments from 0.
@@ -258,15 +350,28 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes a line; in code, nothing is run and no file is meant.
-    fn line(&mut self, line: &str, is_code: bool) {
+    /// Takes a command.
+    fn run(&mut self, command: &str) {
+        let pieces = self.pieces(command);
+        self.end_text();
+        self.template.stretches.push(Stretch::Run(pieces));
+        self.runs += 1;
+    }
+
+    /// Takes text in which nothing is run and no file is meant.
+    fn push(&mut self, text: &str) {
+        let pieces = self.pieces(text);
+        self.text.extend(pieces);
+    }
+
+    /// Takes a line that is no code; in a code span of it nothing is run and no file is meant.
+    fn line(&mut self, line: &str) {
         let mut rest = line;
         let mut plain = String::new();
         let mut before = ' ';
         while let Some(c) = rest.chars().next() {
             let free = before.is_whitespace() || matches!(before, '(' | '"' | ':' | '>');
-            if !is_code
-                && free
+            if free
                 && c == '!'
                 && self.runs < RUNS_MAX
                 && let Some((command, behind)) =
@@ -274,14 +379,11 @@ impl Reader<'_> {
                 && !command.trim().is_empty()
             {
                 self.push_text(&mut plain);
-                let pieces = self.pieces(command);
-                self.end_text();
-                self.template.stretches.push(Stretch::Run(pieces));
+                self.run(command);
                 (rest, before) = (behind, '`');
-                self.runs += 1;
                 continue;
             }
-            if !is_code && free && c == '@' && self.with_files && self.files < RUNS_MAX {
+            if free && c == '@' && self.with_files && self.files < RUNS_MAX {
                 let word = rest[1..].split(char::is_whitespace).next().unwrap_or_default();
                 let word = word.trim_end_matches([',', ';', ':', '!', '?', ')', '.', '"', '\'']);
                 if !word.is_empty() {
@@ -294,18 +396,18 @@ impl Reader<'_> {
                     continue;
                 }
             }
-            before = c;
-            plain.push(c);
-            rest = &rest[c.len_utf8()..];
+            // Backticks that no span begins with stand for themselves, together.
+            let backticks = run_of(rest, b'`').max(c.len_utf8());
+            let (text, behind) = rest.split_at(span(rest).unwrap_or(backticks));
+            plain.push_str(text);
+            (rest, before) = (behind, c);
         }
         self.push_text(&mut plain);
     }
 
     fn push_text(&mut self, plain: &mut String) {
-        if !plain.is_empty() {
-            let pieces = self.pieces(&std::mem::take(plain));
-            self.text.extend(pieces);
-        }
+        let plain = std::mem::take(plain);
+        self.push(&plain);
     }
 
     /// The pieces of a text that is neither command nor file.
@@ -424,6 +526,22 @@ mod tests {
             ("- !`git log -n $1` x", "3", "- <git log -n 3> x"),
             ("`!`x`` a!`b`", "", "`!`x`` a!`b`"),
             ("```\n!`x` @y $1\n```\n!`x`", "1", "```\n!`x` @y 1\n```\n<x>"),
+            // Code is shown, not run: in longer fences, in lists, in spans.
+            ("````\n```\n!`x`\n```\n!`y`\n````\n!`z`", "", "````\n```\n!`x`\n```\n!`y`\n````\n<z>"),
+            ("```sh\n```x\n!`y`\n~~~\n```\n", "", "```sh\n```x\n!`y`\n~~~\n```\n"),
+            ("- ```\n  !`x`\n  ```\n!`y`", "", "- ```\n  !`x`\n  ```\n<y>"),
+            ("> ~~~\n> !`x`\n> ~~~\n!`y`", "", "> ~~~\n> !`x`\n> ~~~\n<y>"),
+            ("```\n!`x`", "", "```\n!`x`"),
+            ("write `` !`x` `` or ``` @y ``` here", "", "write `` !`x` `` or ``` @y ``` here"),
+            ("`a @y b` and `é` !`x`", "", "`a @y b` and `é` <x>"),
+            ("```x``` !`y`\n!`z`", "", "```x``` <y>\n<z>"),
+            ("a `` b !`x`", "", "a `` b <x>"),
+            // A block that is run.
+            ("a\n```!\nls $1\nid `b`\n```\nc", "d", "a\n<ls d\nid `b`>\nc"),
+            ("  ```` !\nls\n```\n````", "", "<ls\n```>"),
+            ("```!\nls", "", "```!\nls"),
+            ("```!\n\n```\n", "", "```!\n\n```\n"),
+            ("~~~\n```!\nls\n```\n~~~\n", "", "~~~\n```!\nls\n```\n~~~\n"),
         ] {
             assert_eq!(filled(body, arguments), wanted, "{body}");
         }
@@ -446,11 +564,26 @@ mod tests {
             assert_eq!(filled(body, arguments), wanted, "{body} {arguments}");
         }
         let values = Values { all: "a;b", words: vec!["a;b".to_owned()], ..Values::default() };
-        for body in ["echo $(cat $1)", "cat <<X\n$1\nX", r"echo \$1x", "echo ${x:-$1}"] {
-            let template = Template::parse(&format!("!`{body}`"), &[], true);
-            let Some(Stretch::Run(pieces)) = template.stretches.first() else { continue };
-            let has_value = pieces.iter().any(|piece| !matches!(piece, Piece::Text(_)));
-            assert_eq!(values.command(pieces).is_err(), has_value, "{body}");
+        for (body, is_refused) in [
+            ("echo $(cat $1)", true),
+            ("cat <<X\n$1\nX", true),
+            (r"echo \$1x", false),
+            ("echo ${x:-$1}", true),
+            ("echo `cat $1`", true),
+            ("((x=$1))", true),
+            ("echo a # $1", true),
+            ("echo a;# '\n# $1", true),
+            // A comment opens no quotes, and what looks like one is none.
+            ("echo a # don't\necho $1", false),
+            ("echo a#b '#' \\# $1", false),
+            ("echo $1# $1", false),
+        ] {
+            let template = Template::parse(&format!("```!\n{body}\n```"), &[], true);
+            let Some(Stretch::Run(pieces)) = template.stretches.first() else { panic!("no run") };
+            let command = values.command(pieces);
+            assert_eq!(command.is_err(), is_refused, "{body}");
+            let value = if body.contains(r"\$1") { "$1" } else { "'a;b'" };
+            assert!(command.unwrap_or_else(|_| value.to_owned()).contains(value), "{body}");
         }
     }
 
