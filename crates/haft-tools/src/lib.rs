@@ -16,6 +16,7 @@ mod job;
 mod ls;
 mod notebook_edit;
 mod plan_mode;
+mod ranking;
 mod read;
 mod search;
 mod send_file;
@@ -51,12 +52,13 @@ pub use crate::{
     ls::Ls,
     notebook_edit::NotebookEdit,
     plan_mode::{EnterPlan, ExitPlan, PLAN_ENDS, PLAN_MAX, PlanFile, plan_begins},
+    ranking::{Candidate, Index, stems},
     read::Read,
     send_file::SendFile,
     shell::{Bash, sessions::Shells},
     skill::{
         Skill, SkillSource, Skills,
-        catalogue::{Catalogue, SkillEntry, SkillOrigin, lines as skill_lines, terms},
+        catalogue::{Catalogue, SkillEntry, SkillOrigin, lines as skill_lines},
         front_matter::{FrontMatter, one_line, split as split_front_matter, wrong_name},
     },
     sleep::Sleep,
@@ -65,7 +67,7 @@ pub use crate::{
     tasks::{TaskCreate, TaskGet, TaskList, TaskUpdate},
     think::Think,
     todo::Todo,
-    tool_search::{Candidate, Index, ToolSearch},
+    tool_search::ToolSearch,
     web_fetch::WebFetch,
     web_search::{EngineKind, SearchEngine, WebSearch},
     write::Write,

@@ -3,11 +3,16 @@
 //! **Invariant:** of two with one name the first counts, and a skill before a command. A listing
 //! fits its bytes; what it leaves out is told.
 
-use std::{collections::HashMap, fmt::Write as _, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    sync::{Arc, OnceLock},
+};
 
 use haft_types::HostPath;
 
 use super::front_matter::FrontMatter;
+use crate::ranking::{Candidate, Index};
 
 /// Where a skill or command comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,8 +73,6 @@ impl SkillEntry {
 const MATCHES: usize = 10;
 /// Fewest bytes of a description in a listing that leaves some out.
 const SHORTEST: usize = 60;
-/// Weight of a word in a name beside one in a description.
-const IN_NAME: u32 = 3;
 
 /// All skills and commands.
 #[derive(Debug, Default)]
@@ -78,6 +81,8 @@ pub struct Catalogue {
     by_name: HashMap<String, usize>,
     /// What is wrong with some, for people.
     pub problems: Vec<String>,
+    /// The listed ones, made ready for searches once somebody searches.
+    index: OnceLock<Index>,
 }
 
 impl Catalogue {
@@ -120,14 +125,23 @@ impl Catalogue {
         })
     }
 
-    /// The listed skills that fit words best, each with its score, the best first.
-    pub fn ranked(&self, words: &str) -> Vec<(Arc<SkillEntry>, f64)> {
+    /// The listed skills that fit words best, the best first.
+    pub fn ranked(&self, words: &str) -> Vec<Arc<SkillEntry>> {
         let listed: Vec<&Arc<SkillEntry>> = self.listed().collect();
-        let index = Index::of(listed.iter().map(|entry| (&*entry.name, entry.head.listed())));
-        let mut scored: Vec<(usize, f64)> = index.scores(words).into_iter().enumerate().collect();
-        scored.retain(|(_, score)| *score > 0.0);
-        scored.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        scored.into_iter().map(|(at, score)| (listed[at].clone(), score)).collect()
+        let index = self.index.get_or_init(|| {
+            let texts: Vec<String> = listed.iter().map(|entry| entry.head.listed()).collect();
+            let all: Vec<Candidate<'_>> = listed
+                .iter()
+                .zip(&texts)
+                .map(|(entry, description)| Candidate {
+                    name: &entry.name,
+                    description,
+                    ..Candidate::default()
+                })
+                .collect();
+            Index::of(&all)
+        });
+        index.rank(words).into_iter().map(|at| listed[at].clone()).collect()
     }
 
     /// The listed skills that a wrong name or some words may mean.
@@ -146,7 +160,7 @@ impl Catalogue {
             let score = |one: &SkillEntry| strsim::jaro_winkler(&one.name.to_lowercase(), &folded);
             score(b).total_cmp(&score(a))
         });
-        for (entry, _) in self.ranked(words) {
+        for entry in self.ranked(words) {
             if found.iter().all(|known| known.name != entry.name) {
                 found.push(entry);
             }
@@ -228,94 +242,6 @@ pub fn lines<'a>(found: impl IntoIterator<Item = &'a Arc<SkillEntry>>) -> String
     text
 }
 
-/// An index of short texts for a ranking by their words (BM25).
-struct Index {
-    documents: Vec<HashMap<String, u32>>,
-    lengths: Vec<f64>,
-    average: f64,
-}
-
-impl Index {
-    fn of<'a>(texts: impl Iterator<Item = (&'a str, String)>) -> Self {
-        let mut documents = Vec::new();
-        for (name, about) in texts {
-            let mut counts: HashMap<String, u32> = HashMap::new();
-            terms(&about).for_each(|term| *counts.entry(term).or_default() += 1);
-            terms(name).for_each(|term| *counts.entry(term).or_default() += IN_NAME);
-            documents.push(counts);
-        }
-        let length = |counts: &HashMap<String, u32>| f64::from(counts.values().sum::<u32>());
-        let lengths: Vec<f64> = documents.iter().map(length).collect();
-        let average = lengths.iter().sum::<f64>() / count(lengths.len()).max(1.0);
-        Self { documents, lengths, average }
-    }
-
-    /// The score of each text for some words.
-    fn scores(&self, words: &str) -> Vec<f64> {
-        const K: f64 = 1.2;
-        const B: f64 = 0.75;
-        let mut wanted: Vec<String> = terms(words).take(200).collect();
-        wanted.sort();
-        wanted.dedup();
-        let all = count(self.documents.len());
-        let mut scores = vec![0.0; self.documents.len()];
-        for term in wanted {
-            let has = |counts: &&HashMap<String, u32>| counts.contains_key(&term);
-            let among = count(self.documents.iter().filter(has).count());
-            let rare = ((all - among + 0.5) / (among + 0.5)).ln_1p();
-            for ((counts, length), score) in
-                self.documents.iter().zip(&self.lengths).zip(&mut scores)
-            {
-                let often = f64::from(counts.get(&term).copied().unwrap_or_default());
-                let long = K * (1.0 - B + B * length / self.average.max(1.0));
-                *score += rare * often * (K + 1.0) / (often + long);
-            }
-        }
-        scores
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of skills are far below 2^52")]
-const fn count(number: usize) -> f64 {
-    number as f64
-}
-
-/// Words that say nothing about what is wanted.
-const EMPTY: &[&str] = &[
-    "a", "an", "and", "any", "are", "as", "at", "be", "by", "can", "do", "for", "from", "how", "i",
-    "in", "into", "is", "it", "its", "me", "my", "of", "on", "or", "please", "skill", "so", "that",
-    "the", "them", "this", "to", "use", "used", "user", "want", "we", "when", "where", "with",
-    "you", "your",
-];
-
-/// The words of a text, as they are compared: in small letters, without common endings.
-pub fn terms(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty() && word.len() <= 64)
-        .map(str::to_lowercase)
-        .filter(|word| !EMPTY.contains(&&**word))
-        .map(|word| stem(&word).to_owned())
-}
-
-/// Endings of words, the longest of those that end alike first.
-const ENDINGS: &[&str] = &[
-    "ations", "ation", "ions", "ion", "ings", "ing", "ies", "ers", "er", "ates", "ated", "ate",
-    "ed", "es", "e", "s", "y",
-];
-
-/// A word without its ending.
-fn stem(word: &str) -> &str {
-    for ending in ENDINGS {
-        if let Some(stem) = word.strip_suffix(ending)
-            && stem.len() >= 3
-            && !(*ending == "s" && stem.ends_with('s'))
-        {
-            return stem;
-        }
-    }
-    word
-}
-
 #[cfg(test)]
 mod tests {
     use haft_types::Style;
@@ -360,21 +286,6 @@ mod tests {
         assert_eq!(Catalogue::default().listing(8_000), None);
         let only = Catalogue::new([entry("c", "x", true)], Vec::new());
         assert_eq!(only.listing(8_000), None);
-    }
-
-    #[test]
-    fn forms_of_a_word_are_one() {
-        for forms in [
-            &["migrate", "migrations", "migrated", "migration"][..],
-            &["database", "databases"],
-            &["query", "queries"],
-            &["process", "processes", "processing"],
-            &["test", "tests", "tested", "testing"],
-            &["users", "user"],
-        ] {
-            let stems: Vec<&str> = forms.iter().map(|form| stem(form)).collect();
-            assert!(stems.iter().all(|stem| *stem == stems[0]), "{forms:?}: {stems:?}");
-        }
     }
 
     #[test]

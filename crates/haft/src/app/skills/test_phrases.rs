@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use haft_tools::{Catalogue, SkillEntry, terms};
+use haft_tools::{Catalogue, SkillEntry, stems};
 use serde::Serialize;
 
 /// The file of a skill's folder that has its phrases.
@@ -79,8 +79,8 @@ pub fn tried(catalogue: &Catalogue, skills: &[Arc<SkillEntry>]) -> Result<Tried,
         let mut is_found = false;
         for (phrase, expected) in phrases {
             let ranked = catalogue.ranked(&phrase);
-            let found = ranked.first().map(|(first, _)| first.name.clone());
-            let is_it = |one: &(Arc<SkillEntry>, f64)| Some(&one.0.name) == expected.as_ref();
+            let found = ranked.first().map(|first| first.name.clone());
+            let is_it = |one: &Arc<SkillEntry>| Some(&one.name) == expected.as_ref();
             let rank = ranked.iter().position(is_it).map(|at| at + 1);
             is_found |= expected.as_ref() == Some(&entry.name) && rank == Some(1);
             if let (Some(skill), Some(other)) = (&expected, &found)
@@ -129,7 +129,7 @@ fn phrases(entry: &SkillEntry) -> Result<Vec<(String, Option<String>)>, String> 
 
 /// Skills whose descriptions have nearly the same words.
 fn alike(catalogue: &Catalogue, skills: &[Arc<SkillEntry>]) -> Vec<Clash> {
-    let words = |entry: &SkillEntry| terms(&entry.head.listed()).collect::<BTreeSet<String>>();
+    let words = |entry: &SkillEntry| BTreeSet::from_iter(stems(&entry.head.listed()));
     let all: BTreeMap<&str, BTreeSet<String>> =
         catalogue.listed().map(|entry| (&*entry.name, words(entry))).collect();
     let mut clashes = Vec::new();

@@ -1,13 +1,17 @@
-//! Which tools fit a query best: those of that name, those whose name begins so, then by BM25 over fields.
+//! Which tools or skills fit a query best: those of that name, those whose name begins so, then by BM25
+//! over fields.
 //!
-//! **Invariant:** the same query and tools give the same order. It takes time in proportion to the words of
-//! all tools and those of the query.
+//! **Invariant:** the same query and candidates give the same order. It takes time in proportion to the
+//! words of all candidates and those of the query.
+
+mod words;
 
 use std::collections::HashMap;
 
 use haft_types::{Origin, ToolSpec};
 
-use super::words::{self, Word};
+use self::words::Word;
+pub use self::words::stems;
 
 /// How much a word counts by the field that it stands in: name, server, hint, description.
 const WEIGHTS: [f64; 4] = [3.0, 1.5, 2.0, 1.0];
@@ -18,12 +22,12 @@ const LENGTH: f64 = 0.5;
 /// Least share of the best one's points.
 const LEAST: f64 = 0.1;
 
-/// A tool as a search sees it.
+/// A tool or skill as a search sees it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Candidate<'a> {
     /// The name by which it is called.
     pub name: &'a str,
-    /// Its server; empty for haft itself.
+    /// Its server; empty for haft itself, and for a skill.
     pub server: &'a str,
     /// Its words for searches.
     pub hint: &'a str,
@@ -52,34 +56,35 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// How well a name fits: 0 is exactly, 1 by its beginning, 2 not.
-fn by_name(query: &str, tool: &Candidate<'_>) -> u8 {
+/// How well names fit: 0 is exactly, 1 by their beginning, 2 not.
+fn by_name(query: &str, names: &[String; 2]) -> u8 {
     let query = query.trim();
-    let begins =
-        |name: &str| name.get(..query.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(query));
-    let names = [tool.name, tool.short()];
+    let begins = |name: &String| {
+        name.get(..query.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(query))
+    };
     if names.iter().any(|name| name.eq_ignore_ascii_case(query)) {
         0
-    } else if !query.contains(char::is_whitespace) && names.into_iter().any(begins) {
+    } else if !query.contains(char::is_whitespace) && names.iter().any(begins) {
         1
     } else {
         2
     }
 }
 
-/// Tools, made ready for searches.
-#[derive(Clone, Debug)]
-pub struct Index<'a> {
-    tools: &'a [Candidate<'a>],
-    /// For each tool how much of each word it has, by fields and their lengths.
+/// Candidates, made ready for searches.
+#[derive(Clone, Debug, Default)]
+pub struct Index {
+    /// The name of each, and the same without what its server puts before it.
+    names: Vec<[String; 2]>,
+    /// For each how much of each word it has, by fields and their lengths.
     weighed: Vec<HashMap<String, f64>>,
 }
 
-impl<'a> Index<'a> {
-    /// Reads the words of tools.
+impl Index {
+    /// Reads the words of candidates.
     #[expect(clippy::cast_precision_loss, reason = "counts of words are far below 2^52")]
-    pub fn of(tools: &'a [Candidate<'a>]) -> Self {
-        let fields: Vec<[Vec<String>; 4]> = tools.iter().map(Candidate::fields).collect();
+    pub fn of(all: &[Candidate<'_>]) -> Self {
+        let fields: Vec<[Vec<String>; 4]> = all.iter().map(Candidate::fields).collect();
         let count = fields.len().max(1) as f64;
         let average: [f64; 4] = std::array::from_fn(|field| {
             let all: usize = fields.iter().map(|fields| fields[field].len()).sum();
@@ -96,18 +101,19 @@ impl<'a> Index<'a> {
             }
             all
         };
-        Self { tools, weighed: fields.into_iter().map(weigh).collect() }
+        let names = all.iter().map(|one| [one.name.to_owned(), one.short().to_owned()]).collect();
+        Self { names, weighed: fields.into_iter().map(weigh).collect() }
     }
 
-    /// The places of the tools that fit a query, the best first.
+    /// The places of those that fit a query, the best first.
     pub fn rank(&self, query: &str) -> Vec<usize> {
-        let mut points = vec![0.0; self.tools.len()];
+        let mut points = vec![0.0; self.names.len()];
         for word in words::of_query(query) {
             add(&word, &self.weighed, &mut points);
         }
         let best = points.iter().copied().fold(0.0, f64::max);
-        let mut found: Vec<(u8, f64, usize)> = (0..self.tools.len())
-            .map(|at| (by_name(query, &self.tools[at]), points[at], at))
+        let mut found: Vec<(u8, f64, usize)> = (0..self.names.len())
+            .map(|at| (by_name(query, &self.names[at]), points[at], at))
             .filter(|(name, points, _)| *name < 2 || *points > best * LEAST)
             .collect();
         found.sort_by(|one, other| {
@@ -117,7 +123,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Adds what one word of a query gives to each tool.
+/// Adds what one word of a query gives to each candidate.
 #[expect(clippy::cast_precision_loss, reason = "counts of words are far below 2^52")]
 fn add(word: &Word, weighed: &[HashMap<String, f64>], points: &mut [f64]) {
     // Of the forms of a word the one counts that fits a tool best.

@@ -214,7 +214,7 @@ fn says_nothing(word: &str) -> bool {
 }
 
 /// The stems of a text, without words that say nothing.
-pub(super) fn stems(text: &str) -> Vec<String> {
+pub fn stems(text: &str) -> Vec<String> {
     let words = split(text).into_iter().filter(|word| !says_nothing(word));
     words.map(|word| stem(&word)).collect()
 }
@@ -273,10 +273,11 @@ fn stem(word: &str) -> String {
         word = if is_long { rest[..rest.len() - 1].to_owned() } else { rest };
     }
     for end in [
-        "ations", "ation", "ings", "ing", "ed", "ments", "ment", "ers", "er", "ors", "or", "ions",
-        "ion", "ly",
+        "ations", "ation", "ating", "ated", "ator", "ate", "ings", "ing", "ed", "ments", "ment",
+        "ers", "er", "ors", "or", "ions", "ion", "ly",
     ] {
-        let least = if end == "er" || end == "or" { 4 } else { 3 };
+        let is_long = matches!(end, "er" | "or" | "ating" | "ated" | "ator" | "ate");
+        let least = if is_long { 4 } else { 3 };
         if let Some(rest) = ends(&word, end, least) {
             word = doubled(rest);
             break;
@@ -327,6 +328,10 @@ mod tests {
             &["deploy", "deploys", "deployed", "deployment", "deploying"],
             &["search", "searches", "searching"],
             &["list", "lists", "listing"],
+            &["migrate", "migrates", "migrated", "migrating", "migration", "migrations"],
+            &["database", "databases"],
+            &["process", "processes", "processing"],
+            &["test", "tests", "tested", "testing"],
         ] {
             let stems: Vec<String> = forms.iter().map(|word| stem(word)).collect();
             assert!(stems.iter().all(|other| *other == stems[0]), "{stems:?}");

@@ -3,9 +3,6 @@
 //! **Invariant:** it names tools and does nothing else: what is found runs by calls of its own, which are
 //! judged like all others.
 
-mod rank;
-mod words;
-
 use std::sync::Arc;
 
 use haft_tool::{Cx, Tool, ToolSet, schema_of};
@@ -16,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use self::rank::{Candidate, Index};
+use crate::ranking::{Candidate, Index};
 
 /// Tools that are given where the call does not say how many.
 const FOUND: u64 = 5;
