@@ -7,7 +7,7 @@ use std::{any::Any, sync::Arc};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use haft_llm::{CALL_TOOL, NamedCall, named_call};
-use haft_tool::{Dispatcher, Scheduler};
+use haft_tool::{Dispatcher, OfTurn, Scheduler};
 use haft_types::{Body, CallId, Level, Outcome, Status, ToolUse, TurnId};
 use tokio::{sync::mpsc, task::JoinError};
 use tokio_util::sync::CancellationToken;
@@ -41,11 +41,7 @@ impl Meant {
 
     async fn run(self, dispatcher: &Arc<Dispatcher>, turn: TurnId, stop: CancellationToken) {
         let Self { call, is_wrapped, .. } = self;
-        if is_wrapped {
-            dispatcher.run_wrapped(call, turn, stop).await;
-        } else {
-            dispatcher.run(call, turn, stop).await;
-        }
+        dispatcher.run(call, OfTurn { turn, is_wrapped }, stop).await;
     }
 }
 

@@ -19,7 +19,7 @@ pub use crate::{
         Call, Next, Pipeline, Stage,
         ask::{AskedForm, nobody_is_here},
         cx::Cx,
-        dispatch::{Dispatcher, Judgement},
+        dispatch::{Dispatcher, Judgement, OfTurn},
         guarded_host::{COMMAND_VARIABLE, POWERSHELL, REPORTING_SCRIPT, command_text},
         net::Net,
         scheduler::{Scheduler, Ticket},

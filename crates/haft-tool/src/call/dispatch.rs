@@ -55,6 +55,21 @@ pub struct Judgement {
     pub parts: Vec<(Part, Ruling)>,
 }
 
+/// What a call of a model is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfTurn {
+    /// The turn.
+    pub turn: TurnId,
+    /// Whether its name and arguments stand in the arguments of another call.
+    pub is_wrapped: bool,
+}
+
+impl From<TurnId> for OfTurn {
+    fn from(turn: TurnId) -> Self {
+        Self { turn, is_wrapped: false }
+    }
+}
+
 impl Dispatcher {
     /// The permissions for calls of this agent now: those of the session, narrowed by the agent's
     /// own mode.
@@ -136,25 +151,12 @@ impl Dispatcher {
     pub async fn run(
         self: &Arc<Self>,
         request: ToolUse,
-        turn: TurnId,
+        of: impl Into<OfTurn>,
         stop: CancellationToken,
     ) -> Outcome {
+        let OfTurn { turn, is_wrapped: wrapped } = of.into();
         let cx = Cx::new(self.clone(), request.id.clone(), turn, stop);
-        self.run_in(request, cx).await
-    }
-
-    /// As [`run`](Self::run), for a call whose name and arguments stand in the arguments of another one.
-    ///
-    /// # Cancel safety
-    /// As with `run`.
-    pub async fn run_wrapped(
-        self: &Arc<Self>,
-        request: ToolUse,
-        turn: TurnId,
-        stop: CancellationToken,
-    ) -> Outcome {
-        let cx = Cx::new(self.clone(), request.id.clone(), turn, stop);
-        self.run_in(request, Cx { wrapped: true, ..cx }).await
+        self.run_in(request, Cx { wrapped, ..cx }).await
     }
 
     /// Calls a tool by name, for front ends without a model.
