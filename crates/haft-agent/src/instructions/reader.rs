@@ -32,6 +32,9 @@ const RULE_NAMES: usize = 500;
 /// Most files of rules.
 const RULES_MAX: usize = 200;
 
+/// Bytes that are read of a file whatever room is left.
+const READ: usize = 32 << 10;
+
 /// Why a link is not followed.
 const OUTSIDE: &str = "it leads out of the project";
 
@@ -79,14 +82,25 @@ impl<'a> Reader<'a> {
 
     /// What was found, within the room, and what was seen.
     pub fn found(mut self, room: usize) -> (Instructions, ReadFiles) {
-        fit(&mut self.found, room);
+        // Marks of what is cut take room, too; a text that is cut for that brings another one.
+        let mut least = room;
+        for _ in 0..FILES_MAX {
+            fit(&mut self.found, least);
+            let cut = self.found.files.iter().filter(|file| file.left_out > 0);
+            let all = self.found.bytes() + cut.map(|file| mark(file).len()).sum::<usize>();
+            if all <= room || least == 0 {
+                break;
+            }
+            least = least.saturating_sub(all - room);
+        }
         let mut cut = Vec::new();
         for file in self.found.files.iter_mut().filter(|file| file.left_out > 0) {
             let marked = mark(file);
             file.text.push_str(&marked);
             cut.push(format!(
-                "{} bytes of {} are left out of the instructions: all of them together have at \
-                 most {room} bytes here; instructions.bytes in the settings sets that",
+                "{} bytes of {} are left out of the instructions: there was room for {room} bytes \
+                 of what was read with it; instructions.bytes in the settings sets how many all of \
+                 them have",
                 file.left_out, file.path
             ));
         }
@@ -436,8 +450,9 @@ impl<'a> Reader<'a> {
     /// The text of a file as far as there is room, how many of its bytes stay behind, and whether
     /// some are no text.
     async fn text(&self, at: &Located) -> Result<(String, u64, bool), String> {
-        // An even number: no unit of UTF-16 is cut.
-        let most = (self.room + 2) & !1;
+        // More than there is room for shows whether it is a copy. An even number: no unit of UTF-16 is
+        // cut.
+        let most = (self.room.max(READ) + 2) & !1;
         let read = self.places.host.fs().read(at, 0, most).await;
         let bytes = read.map_err(|error| error.to_string())?;
         let more = at.size().saturating_sub(bytes.len() as u64);

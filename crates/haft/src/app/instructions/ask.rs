@@ -11,7 +11,7 @@ use haft_agent::{
 };
 use haft_config::Trust;
 use haft_policy::Policy;
-use haft_tool::{Dispatcher, Session};
+use haft_tool::{Conversation, Dispatcher, Session};
 use haft_types::{
     AgentPath, Answerer, Body, Choice, HostPath, Level, Question, QuestionKind, Reply, TurnId,
 };
@@ -28,6 +28,7 @@ const NO: &str = "no";
 #[derive(Clone, Copy)]
 pub struct Asker<'a> {
     pub session: &'a Session,
+    pub conversation: &'a Conversation,
     pub agent: &'a AgentPath,
     pub turn: TurnId,
     pub stop: &'a CancellationToken,
@@ -51,14 +52,15 @@ pub fn unasked(outside: &Outside) -> String {
 
 impl ProjectInstructions {
     /// Asks about files outside of the project; gives those that were let in, with what they import
-    /// within it.
-    pub(super) async fn ask(
+    /// within it, and what `keep` makes of each. It keeps them before anything else is told.
+    pub(super) async fn ask<T>(
         &self,
         asker: Asker<'_>,
         policy: &Policy,
         outside: Vec<Outside>,
-    ) -> Vec<Instruction> {
-        let mut files = Vec::new();
+        keep: impl Fn(&[Instruction]) -> Vec<T>,
+    ) -> (Vec<Instruction>, Vec<T>) {
+        let (mut files, mut kept) = (Vec::new(), Vec::new());
         let mut met = BTreeSet::new();
         for one in outside {
             let key = one.at.text().into_owned();
@@ -75,16 +77,16 @@ impl ProjectInstructions {
             let barred = |path: &HostPath| judge.policy.bars_import(path);
             let answer = |path: &HostPath| judge.answer(path);
             let places = self.places(&allowed, &barred, &answer);
-            let room = self.room.saturating_sub(found.start.bytes());
-            let (new, _) = let_in(places, &one, (room, found.seen.clone())).await;
+            let (new, _) = let_in(places, &one, self.left(&found, asker.conversation)).await;
             for text in new.left_out {
                 if found.told.insert(text.clone()) {
                     asker.notice(Level::Warning, text);
                 }
             }
+            kept.extend(keep(&new.files));
             files.extend(new.files);
         }
-        files
+        (files, kept)
     }
 
     /// Asks about one file, and keeps the answer of a person.
@@ -169,18 +171,19 @@ impl Talk {
             return Vec::new();
         }
         let (session, agent) = (&*self.dispatcher.session, AgentPath::default());
+        let conversation = &*self.dispatcher.conversation;
         let stop = CancellationToken::new();
-        let asker = Asker { session, agent: &agent, turn: NO_TURN, stop: &stop };
+        let asker = Asker { session, conversation, agent: &agent, turn: NO_TURN, stop: &stop };
         let policy = self.dispatcher.permissions().policy.clone();
-        let files = self.instructions.ask(asker, &policy, outside).await;
-        let mut words = Vec::new();
-        for file in &files {
+        let one = |file: &Instruction| {
             let (key, value) = touch::kept(file, None);
             let state = Body::State { key: key.clone().into(), value: value.clone() };
             self.bus.emit_or_show(&agent, NO_TURN, state);
-            self.dispatcher.conversation.note(&key, value);
-            words.push(touch::words(file));
-        }
+            conversation.note(&key, value);
+            touch::words(file)
+        };
+        let keep = |files: &[Instruction]| files.iter().map(one).collect();
+        let (files, words) = self.instructions.ask(asker, &policy, outside, keep).await;
         self.instructions.hooked(&files).await;
         words
     }

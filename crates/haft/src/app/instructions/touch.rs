@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::atomic::Ordering};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_agent::{Instruction, Instructions, Outside, ReadFiles, Rule, Why, by_rule, in_folders};
-use haft_tool::{StateNote, Touched, TouchedPaths};
+use haft_tool::{Conversation, StateNote, Touched, TouchedPaths};
 use haft_types::{Body, CallId, HostPath, Level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -39,6 +39,16 @@ impl DeliveredFile {
     pub fn of(value: &Value) -> Option<Self> {
         Self::deserialize(value.get("file")?).ok()
     }
+
+    fn heading(path: &str) -> String {
+        format!("## {path}\n\n")
+    }
+
+    /// The text that was told, as the value has it.
+    fn text(&self, value: &Value) -> Option<String> {
+        let note = StateNote::of(value)?;
+        Some(note.words.strip_prefix(&Self::heading(&self.path))?.to_owned())
+    }
 }
 
 impl Touched for ProjectInstructions {
@@ -65,11 +75,13 @@ impl Touched for ProjectInstructions {
             drop(found);
             if !outside.is_empty() {
                 let TouchedPaths { cx, .. } = call;
-                let (session, stop) = (cx.session(), &cx.stop);
-                let asker = Asker { session, agent: cx.agent(), turn: cx.turn, stop };
+                let (session, conversation) = (cx.session(), cx.conversation());
+                let (agent, turn, stop) = (cx.agent(), cx.turn, &cx.stop);
+                let asker = Asker { session, conversation, agent, turn, stop };
                 let policy = cx.permissions().policy.clone();
-                let let_in = self.ask(asker, &policy, outside).await;
-                told.extend(kept_words(call, &let_in));
+                let keep = |files: &[Instruction]| kept_words(call, files);
+                let (let_in, words) = self.ask(asker, &policy, outside, keep).await;
+                told.extend(words);
                 files.extend(let_in);
             }
             self.hooked(&files).await;
@@ -91,15 +103,7 @@ impl ProjectInstructions {
         let barred = |path: &HostPath| judge.policy.bars_import(path);
         let answer = |path: &HostPath| judge.answer(path);
         let places = self.places(&allowed, &barred, &answer);
-        let before: Vec<DeliveredFile> = told_in(call);
-        let mut seen = found.seen.clone();
-        for told in &before {
-            if let Ok(at) = self.project.join(&told.at) {
-                seen.note_place(at);
-            }
-        }
-        let used: usize = before.iter().map(|told| told.bytes).sum();
-        let mut room = self.room.saturating_sub(found.start.bytes().saturating_add(used));
+        let (mut room, mut seen) = self.left(found, call.cx.conversation());
         let (mut files, mut outside) = (Vec::new(), Vec::new());
         let mut take = |new: Instructions, found: &mut LoadState, room: &mut usize| {
             *room = room.saturating_sub(new.bytes());
@@ -128,6 +132,25 @@ impl ProjectInstructions {
             take(new, found, &mut room);
         }
         (files, outside)
+    }
+
+    /// How many bytes are left for a conversation, and what it has by now.
+    pub(super) fn left(
+        &self,
+        found: &LoadState,
+        conversation: &Conversation,
+    ) -> (usize, ReadFiles) {
+        let (mut used, mut seen) = (found.start.bytes(), found.seen.clone());
+        for (_, value) in conversation.values(KEY) {
+            let Some(told) = DeliveredFile::of(&value) else { continue };
+            used = used.saturating_add(told.bytes);
+            let Ok(at) = self.project.join(&told.at) else { continue };
+            match told.text(&value) {
+                Some(text) => seen.note(at, &text),
+                None => seen.note_place(at),
+            }
+        }
+        (self.room.saturating_sub(used), seen)
     }
 
     /// The folders that are touched and may have files, each with the first path in it.
@@ -180,7 +203,7 @@ pub(super) fn kept(file: &Instruction, call: Option<&CallId>) -> (String, Value)
     };
     let note = StateNote {
         heading: HEADING.to_owned(),
-        words: format!("## {}\n\n{}\n", file.path, file.text),
+        words: format!("{}{}\n", DeliveredFile::heading(&file.path), file.text),
         ..StateNote::default()
     };
     let key = format!("{KEY}{}", told.at);
@@ -209,12 +232,6 @@ fn fitting(
         Some((waiting.rule.clone(), path.clone()))
     };
     waiting.filter_map(fits).collect()
-}
-
-/// What the conversation of a call was told.
-fn told_in(call: &TouchedPaths) -> Vec<DeliveredFile> {
-    let values = call.cx.conversation().values(KEY);
-    values.iter().filter_map(|(_, value)| DeliveredFile::of(value)).collect()
 }
 
 /// Tells the person once of each file that is left out.

@@ -281,6 +281,39 @@ fn all_of_them_share_one_room_and_a_cut_is_told() {
 }
 
 #[test]
+fn what_is_let_in_shares_the_room_with_all_else_and_a_copy_adds_nothing() {
+    let world = World::new();
+    let outside = world.root().join("home/x");
+    fs::create_dir(&outside).unwrap();
+    let imports =
+        |names: &[&str]| names.iter().map(|name| format!("@~/x/{name}.md\n")).collect::<String>();
+    for (name, word, times) in [
+        ("a", "alpha ", 3_000),
+        ("b", "beta ", 2_000),
+        ("c", "alpha ", 3_000),
+        ("d", "delta ", 3_000),
+    ] {
+        fs::write(outside.join(format!("{name}.md")), word.repeat(times)).unwrap();
+    }
+    world.file("AGENTS.md", imports(&["a", "b", "c"]));
+    world.file("sub/AGENTS.md", imports(&["c", "d"]));
+    world.file("sub/x", "x");
+    let model = world.script(&[json!({"calls": [read("sub/x")]}), json!({"text": "Yes."})]);
+    let flags = ["--line", "--model", &model];
+    let ran = finish(world.haft(&flags), &Input::Pipe("go\ny\ny\ny\ny\n/context\n"));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let line = ran.out.lines().find_map(|line| line.strip_prefix("instructions: ")).unwrap();
+    let (used, most) = line.split_once(" of at most ").unwrap();
+    let number = |text: &str| text.trim_end_matches(" bytes").parse::<usize>().unwrap();
+    assert!(number(used) > 32_000 && number(used) <= number(most), "{line}");
+    for (name, is_told) in [("a", true), ("b", true), ("c", false), ("d", true)] {
+        let row = format!("~/x/{name}.md: ");
+        assert_eq!(ran.out.contains(&row), is_told, "{name}: {}", ran.out);
+    }
+    assert!(ran.out.contains("of ~/x/d.md are left out of the instructions"), "{}", ran.out);
+}
+
+#[test]
 fn a_file_outside_of_the_project_is_asked_about_once() {
     let world = World::new();
     fs::create_dir(world.work().join(".git")).unwrap();
