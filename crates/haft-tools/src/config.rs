@@ -31,6 +31,8 @@ pub struct Input {
     set: Option<String>,
     /// Its value.
     value: Option<Value>,
+    /// True instead of a value: back to the default.
+    reset: Option<bool>,
 }
 
 /// What programs read.
@@ -66,15 +68,23 @@ enum Request<'a> {
 impl Input {
     fn request(&self) -> Result<Request<'_>, ToolError> {
         let (get, set) = (named(self.get.as_deref()), named(self.set.as_deref()));
-        let (text, hint) = match (get, set, &self.value) {
+        let value = match (&self.value, self.reset == Some(true)) {
+            (Some(_), true) => {
+                let error = ToolError::new("value and reset are both given");
+                return Err(error.hint("Give one of them."));
+            }
+            (None, true) => Some(&Value::Null),
+            (value, false) => value.as_ref(),
+        };
+        let (text, hint) = match (get, set, value) {
             // Others ask by one name what a setting is, and change it by the same.
             (Some(name), None, None) | (None, Some(name), None) => return Ok(Request::Get(name)),
             (None, Some(name), Some(value)) => return Ok(Request::Set(name, value)),
             (Some(_), Some(_), _) => ("get and set are both given", "Give one of them."),
             (Some(_), None, Some(_)) => {
-                ("value does not belong to get", "Give set with value to change it.")
+                ("value and reset do not belong to get", "Give set with one of them to change it.")
             }
-            (None, None, _) => ("no setting is named", "Give get, or set with value."),
+            (None, None, _) => ("no setting is named", "Give get, or set with value or reset."),
         };
         Err(ToolError::new(text).hint(hint))
     }
@@ -146,7 +156,7 @@ async fn changed(
         changed,
         file: changed.then(|| change.file.clone()),
     };
-    if change.new == change.old {
+    if change.then == change.old {
         let text = format!("{} is {} already.", change.name, shown(&change.old));
         return Ok(outcome(text, &data(false, &change.old)));
     }
@@ -175,17 +185,19 @@ async fn changed(
         }
     }
     settings.save(&change)?;
-    let (new, file) = (shown(&change.new), &change.file);
-    let text = format!("{} is {new} from the next start on ({file}).", change.name);
-    Ok(outcome(text, &data(true, &change.new)))
+    let SettingChange { name, then, file, .. } = &change;
+    let default = by_default(&change);
+    let text = format!("{name} is {}{default} from the next start on ({file}).", shown(then));
+    Ok(outcome(text, &data(true, then)))
 }
 
 fn question(cx: &Cx, change: &SettingChange) -> Question {
-    let SettingChange { name, old, new, file, note } = change;
+    let SettingChange { name, old, then, file, note, .. } = change;
     let mut text = format!(
-        "The model wants to change the setting {name}.\nNow: {}\nThen: {}\nIn: {file}",
+        "The model wants to change the setting {name}.\nNow: {}\nThen: {}{}\nIn: {file}",
         shown(old),
-        shown(new)
+        shown(then),
+        by_default(change)
     );
     if let Some(note) = note {
         text.push('\n');
@@ -204,6 +216,11 @@ fn question(cx: &Cx, change: &SettingChange) -> Question {
         form: None,
         if_nobody: Reply::pick(NO),
     }
+}
+
+/// What is said behind a value that nobody sets.
+fn by_default(change: &SettingChange) -> &'static str {
+    if change.new.is_null() { " (the default)" } else { "" }
 }
 
 /// A value, as short as a line takes it.

@@ -19,8 +19,10 @@ pub struct SettingChange {
     pub name: String,
     /// The value in effect.
     pub old: Value,
-    /// The value that is to be.
+    /// The value that is to be saved; null takes out what is saved.
     pub new: Value,
+    /// The value that counts then: the same, or the default.
+    pub then: Value,
     /// The file that is written, for people.
     pub file: String,
     /// What a person should know of it, in a sentence; none where there is nothing.
@@ -40,7 +42,7 @@ pub trait SettingAccess: Send + Sync {
     /// When the model may not have it.
     fn get(&self, name: &str) -> Result<SettingValue, ToolError>;
 
-    /// Checks a change, and makes none.
+    /// Checks a change, and makes none. Null is the way back to the default.
     ///
     /// # Errors
     /// When the model may not have the setting, or the value does not fit.

@@ -24,6 +24,7 @@ impl SettingAccess for OneSetting {
             name: name.to_owned(),
             old: self.get(name)?.value,
             new: value.clone(),
+            then: if value.is_null() { json!("terminal") } else { value.clone() },
             file: "~/.haft/settings.toml".into(),
             note: Some("The project settings set it, too.".into()),
         })
@@ -75,6 +76,34 @@ async fn each_change_is_a_question_in_whatever_mode() {
         assert_eq!(asked[0].text, wanted);
         assert!(asked[1].text.contains("Then: \"none\""), "{}", asked[1].text);
     }
+}
+
+#[tokio::test]
+async fn a_reset_is_a_change_to_the_default() {
+    let (world, setting) = world(Mode::Ask);
+    world.answer([Reply::pick("yes")]);
+    let reset = |more: Value| {
+        let mut input = json!({"set": "terminal.theme", "reset": "true"});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        input
+    };
+    let outcome = world.call("config", reset(json!({}))).await;
+    let said = "terminal.theme is \"terminal\" (the default) from the next start on";
+    assert!(outcome.joined_text().starts_with(said), "{outcome:?}");
+    assert_eq!(outcome.data.as_ref().unwrap()["value"], "terminal");
+    assert_eq!(*setting.0.lock().unwrap(), [Value::Null]);
+    let asked = &questions(&world)[0].text;
+    assert!(asked.contains("Now: \"light\"\nThen: \"terminal\" (the default)\n"), "{asked}");
+    for (more, said) in [
+        (json!({"value": "dark"}), "value and reset are both given"),
+        (json!({"get": "terminal.theme", "set": null}), "do not belong to get"),
+    ] {
+        let outcome = world.call("config", reset(more)).await;
+        assert!(outcome.joined_text().contains(said), "{outcome:?}");
+    }
+    // What is not wished is not done.
+    let outcome = world.call("config", json!({"set": "terminal.theme", "reset": false})).await;
+    assert!(outcome.joined_text().starts_with("terminal.theme is \"light\" (user"), "{outcome:?}");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ impl SettingAccess for OneSetting {
             return Err(ToolError::new(value.to_string()));
         }
         let (name, new, file) = (name.to_owned(), value.clone(), "settings.toml".to_owned());
-        Ok(SettingChange { name, old, new, file, note: None })
+        Ok(SettingChange { name, old, then: new.clone(), new, file, note: None })
     }
     fn save(&self, _: &SettingChange) -> Result<(), ToolError> {
         Ok(())

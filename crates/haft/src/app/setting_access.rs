@@ -10,7 +10,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use haft_config::{Layer, Loaded, check_setting, closest, never, set_value, value_of, wrong_names};
+use haft_config::{
+    Layer, Loaded, Settings, check_setting, closest, never, set_value, value_of, wrong_names,
+};
 use haft_tool::{SettingAccess, SettingChange, SettingValue};
 use haft_types::ToolError;
 use serde_json::Value;
@@ -107,21 +109,26 @@ impl SettingAccess for PersonsSettings {
             .map_err(|why| ToolError::new(format!("{name}: {why}")).hint("Nothing was changed."))?;
         let note = (*layer > Layer::User)
             .then(|| format!("The {layer} set it, too, which counts more than that file."));
+        let then = match value {
+            Value::Null => value_of(&Settings::default(), name),
+            value => value.clone(),
+        };
         Ok(SettingChange {
             name: name.to_owned(),
             old: self.get(name)?.value,
             new: value.clone(),
+            then,
             file: self.shown_file(),
             note,
         })
     }
 
     fn save(&self, change: &SettingChange) -> Result<(), ToolError> {
-        let SettingChange { name, new, .. } = change;
+        let SettingChange { name, new, then, .. } = change;
         self.listed(name)?;
         set_value(&self.file, name, new)
             .map_err(|error| ToolError::new(error.to_string()).hint("Nothing was changed."))?;
-        self.saved().insert(name.clone(), new.clone());
+        self.saved().insert(name.clone(), then.clone());
         Ok(())
     }
 }
