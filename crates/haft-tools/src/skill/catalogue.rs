@@ -53,8 +53,10 @@ pub struct SkillEntry {
     pub origin: SkillOrigin,
     /// What its head says.
     pub head: FrontMatter,
-    /// Whether what it wants to do counts: it is the person's own, or of a trusted project.
-    pub has_rights: bool,
+    /// Why what it wants to do does not count; none where it does.
+    pub withheld: Option<&'static str>,
+    /// Whether it was found in a folder below the working folder, once that was touched.
+    pub is_nested: bool,
 }
 
 impl SkillEntry {
@@ -169,11 +171,12 @@ impl Catalogue {
         found
     }
 
-    /// The lines about the skills that the model is told of, within so many bytes; none where there
-    /// are none.
+    /// The lines about the skills that the model is told of from the start, within so many bytes;
+    /// none where there are none.
     pub fn listing(&self, most: usize) -> Option<String> {
+        let first = self.listed().filter(|entry| !entry.is_nested);
         let mut all: Vec<(&str, String)> =
-            self.listed().map(|entry| (&*entry.name, entry.head.listed())).collect();
+            first.map(|entry| (&*entry.name, entry.head.listed())).collect();
         if all.is_empty() {
             return None;
         }
@@ -258,7 +261,8 @@ mod tests {
             text: None,
             origin: SkillOrigin::Person,
             head: FrontMatter { description: about.to_owned(), ..FrontMatter::default() },
-            has_rights: true,
+            withheld: None,
+            is_nested: false,
         }
     }
 

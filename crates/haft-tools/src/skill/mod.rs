@@ -180,8 +180,9 @@ impl Tool for Skill {
         }
         let file = entry.text.is_none().then(|| entry.file.text().into_owned());
         let data = json!(Data { name: entry.name.clone(), file, rules, known });
-        let about = FrontMatter::listed(&body.head);
-        let detail = Shape::Markdown { text: format!("{}: {about}", entry.name) };
+        let about = entry.head.listed();
+        let colon = if about.is_empty() { "" } else { ": " };
+        let detail = Shape::Markdown { text: format!("{}{colon}{about}", entry.name) };
         let mut outcome = Outcome::text(text).with_data(data).with_detail(detail);
         outcome.notes = notes.into_iter().map(|note| format!("[{note}]")).collect();
         Ok(outcome)
@@ -351,12 +352,12 @@ fn lend(entry: &SkillEntry, head: &FrontMatter, cx: &Cx) -> Lent {
     };
     let (mut rules, mut notes) = (Rules::default(), Vec::new());
     head.disallowed_tools.iter().for_each(|rule| rules.add(Verdict::Deny, scope, rule));
-    if entry.has_rights {
-        head.allowed_tools.iter().for_each(|rule| rules.add(Verdict::Allow, scope, rule));
-    } else if !head.allowed_tools.is_empty() {
-        notes.push(
-            "its allowed-tools do not count: the project is not trusted (haft trust)".to_owned(),
-        );
+    match entry.withheld {
+        None => head.allowed_tools.iter().for_each(|rule| rules.add(Verdict::Allow, scope, rule)),
+        Some(why) if !head.allowed_tools.is_empty() => {
+            notes.push(format!("its allowed-tools do not count: {why}"));
+        }
+        Some(_) => {}
     }
     notes
         .extend(rules.problems().iter().take(5).map(|problem| format!("allowed-tools: {problem}")));
@@ -378,8 +379,8 @@ async fn ran(
         Ok(command) => command,
         Err(why) => return format!("[not run: {why}]"),
     };
-    if !entry.has_rights {
-        return format!("[not run, for the project is not trusted: {command}]");
+    if let Some(why) = entry.withheld {
+        return format!("[not run, for {why}: {command}]");
     }
     if let Some(hooks) = cx.service::<dyn WorkHooks>() {
         let about = SkillCommand {
@@ -406,7 +407,7 @@ async fn attached(entry: &SkillEntry, path: &str, cx: &Cx) -> String {
     if path.is_empty() {
         return "@".to_owned();
     }
-    if !entry.has_rights {
+    if entry.withheld.is_some() {
         return format!("@{path}");
     }
     let outcome = cx.call("read", json!({"path": path})).await;

@@ -65,7 +65,8 @@ impl SkillSource for OneSkill {
             text: Some("---\ndescription: Steps\n---\nTake $1."),
             origin: SkillOrigin::Shipped,
             head: FrontMatter { description: "Steps to take".into(), ..FrontMatter::default() },
-            has_rights: true,
+            withheld: None,
+            is_nested: false,
         };
         Arc::new(Catalogue::new([entry], Vec::new()))
     }

@@ -153,8 +153,9 @@ impl Base {
         }
         check_models(&loaded, problems);
         let host = Arc::new(host(&loaded, &haft_home, &cwd));
-        let skills = skills(&environment, (&cwd, &project), trusted)?;
-        let place = Arc::new(place(&host, &cwd, (common, &loaded), &skills)?);
+        let folders = folders(&cwd, common, &loaded)?;
+        let skills = skills(&environment, (&folders, &project), trusted)?;
+        let place = Arc::new(place(&host, &folders, &skills)?);
         let anchors = Anchors {
             cwd: place.cwd.clone(),
             roots: place.roots.clone(),
@@ -255,11 +256,11 @@ pub fn sources(
 /// The skills and commands of the person and of a project.
 fn skills(
     environment: &Environment,
-    (cwd, project_root): (&Path, &Path),
+    (folders, project_root): (&[PathBuf], &Path),
     trusted: bool,
 ) -> Result<SkillStore, Failure> {
     let (haft_home, home) = (home(environment)?, environment.home.as_deref());
-    Ok(SkillStore::new(&SkillPlaces { cwd, project_root, haft_home, home, trusted }))
+    Ok(SkillStore::new(&SkillPlaces { folders, project_root, haft_home, home, trusted }))
 }
 
 /// Names the models of the settings that cannot be meant.
@@ -415,17 +416,17 @@ pub fn project_root(cwd: &Path) -> PathBuf {
     cwd.ancestors().find(holds).unwrap_or(cwd).to_owned()
 }
 
-fn place(
-    host: &Local,
-    cwd: &Path,
-    (common, loaded): (&Common, &Loaded),
-    skills: &SkillStore,
-) -> Result<Place, Failure> {
-    let mut roots = vec![Local::path(cwd)?];
+/// The working folder, and those that were added to it.
+fn folders(cwd: &Path, common: &Common, loaded: &Loaded) -> Result<Vec<PathBuf>, Failure> {
     let more = loaded.settings.permissions.additional_directories.iter().map(PathBuf::from);
-    for added in common.add_dir.iter().cloned().chain(more) {
-        roots.push(Local::path(&folder(Some(&added))?)?);
-    }
+    let more = common.add_dir.iter().cloned().chain(more);
+    let more = more.map(|added| folder(Some(&added)));
+    std::iter::once(Ok(cwd.to_owned())).chain(more).collect()
+}
+
+fn place(host: &Local, folders: &[PathBuf], skills: &SkillStore) -> Result<Place, Failure> {
+    let roots = folders.iter().map(|folder| Local::path(folder));
+    let roots = roots.collect::<Result<Vec<_>, _>>()?;
     Ok(Place {
         host: host.name().to_owned().into(),
         cwd: roots[0].clone(),

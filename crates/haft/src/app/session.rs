@@ -44,6 +44,7 @@ use super::{
     recovery::{commands, jobs, journal},
     rules::private_hosts,
     setting_access::PersonsSettings,
+    skills::TouchedFolders,
 };
 use crate::{
     cli::{Common, exit::Failure},
@@ -213,6 +214,7 @@ impl SessionBuilder<'_> {
             agent: AgentPath::default(),
             mode: None,
         });
+        base.skills.restore(&dispatcher.conversation);
         Box::pin(try_rules(&base, &dispatcher)).await?;
         let (mut open, resumed) = (past.fold.unanswered(), past.resumed());
         let followed = Arc::new(Mutex::new(past.fold.clone()));
@@ -310,6 +312,7 @@ impl Core {
         self.dispatcher.conversation.restore(own);
         self.dispatcher.session.shared.restore(shared);
         self.instructions.moved();
+        self.base.skills.restore(&self.dispatcher.conversation);
         if self.listed() != before {
             let (key, value) = ("lists".into(), json!({StateNote::FIELD: StateNote::default()}));
             self.bus.broadcast(&main, NO_TURN, Body::State { key, value });
@@ -590,7 +593,8 @@ fn stages(
     let call = Some(Duration::from_secs(base.loaded.settings.limits.call_seconds));
     let limits = Limits { call, ..Limits::default() };
     let hooks = hooks.map(|hooks| Arc::new(OfTools(hooks.clone())) as Arc<dyn Hook>);
-    let touched = Some(instructions.clone() as Arc<dyn Touched>);
+    let (skills, instructions) = (base.skills.clone(), instructions.clone());
+    let touched = Some(Arc::new(TouchedFolders { skills, instructions }) as Arc<dyn Touched>);
     Stages { limits, hooks: hooks.into_iter().collect(), touched, watching: watching(base) }
 }
 

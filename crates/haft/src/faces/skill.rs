@@ -33,6 +33,9 @@ struct Row<'a> {
     typed: bool,
     /// Whether its rules and commands count.
     trusted: bool,
+    /// Why they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withheld: Option<&'static str>,
     allowed_tools: &'a [String],
     warnings: &'a [String],
 }
@@ -48,7 +51,8 @@ impl<'a> Row<'a> {
             argument_hint: &entry.head.argument_hint,
             listed: entry.is_listed(),
             typed: entry.is_typed(),
-            trusted: entry.has_rights,
+            trusted: entry.withheld.is_none(),
+            withheld: entry.withheld,
             allowed_tools: &entry.head.allowed_tools,
             warnings: &entry.head.warnings,
         }
@@ -134,7 +138,8 @@ fn show(catalogue: &Catalogue, name: &str, json: bool) -> Ending {
         lines.push(format!("arguments: {}", row.argument_hint));
     }
     if !row.allowed_tools.is_empty() {
-        let counts = if row.trusted { "" } else { " (do not count: the project is not trusted)" };
+        let counts = row.withheld.map(|why| format!(" (do not count: {why})"));
+        let counts = counts.unwrap_or_default();
         lines.push(format!("allowed in its turn: {}{counts}", row.allowed_tools.join(", ")));
     }
     if !row.listed {

@@ -6,7 +6,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read as _},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     time::SystemTime,
 };
 
@@ -15,10 +15,12 @@ use haft_tools::{FrontMatter, SkillEntry, SkillOrigin, one_line, split_front_mat
 
 /// Deepest folder below a root.
 const DEPTH: usize = 4;
-/// Most folders that are looked into.
+/// Most folders that are looked into, of the project and of the person each.
 const FOLDERS: usize = 2_000;
-/// Most skills and commands.
+/// Most skills and commands of each.
 const MOST: usize = 5_000;
+/// Most names of a folder that are looked at.
+const NAMES: usize = 10_000;
 /// Bytes of a head that are read at first, and at most.
 const HEAD: (u64, u64) = (8 << 10, 64 << 10);
 /// Most problems that are told.
@@ -37,9 +39,18 @@ pub struct Root {
     pub origin: SkillOrigin,
     /// Whether it holds commands.
     pub is_command: bool,
-    /// Whether what stands there may do more than say something.
-    pub has_rights: bool,
+    /// Why what stands there may only say something; none where it may do more.
+    pub withheld: Option<&'static str>,
+    /// Whether it is a folder below the working folder, that was touched.
+    pub is_nested: bool,
 }
+
+/// Where changes are made without a question once a mode allows edits, and which folders in it are
+/// asked about all the same.
+const GUARDED: [&str; 3] = [".haft", ".agents", ".claude"];
+/// Why what may be changed without a question has no rights: who changes it would give them to
+/// itself.
+const UNGUARDED: &str = "it is a link to files that may be changed without a question";
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -52,7 +63,11 @@ pub struct Discovery {
     pub stamps: Vec<(PathBuf, Option<SystemTime>)>,
     /// Where skills and commands lie, links resolved.
     pub folders: Vec<PathBuf>,
+    /// How many folders were looked into, and entries found, of the one whose roots are looked at.
     looked: usize,
+    found: usize,
+    /// Folders whose files may be changed.
+    workspace: Vec<PathBuf>,
 }
 
 /// When a folder changed last; none where there is none.
@@ -61,9 +76,17 @@ pub fn stamp(path: &Path) -> Option<SystemTime> {
 }
 
 /// Looks into all roots. Links of a project have to stay within it.
-pub fn scan(roots: &[Root], project: &Path) -> Discovery {
-    let mut found = Discovery::default();
+pub fn scan<'a>(
+    roots: impl Iterator<Item = &'a Root>,
+    (project, workspace): (&Path, &[PathBuf]),
+) -> Discovery {
+    let mut found = Discovery { workspace: workspace.to_owned(), ..Discovery::default() };
+    let mut whose = None;
     for root in roots {
+        // However much a project brings along, what the person has is found.
+        if whose.replace((root.origin, root.is_nested)) != Some((root.origin, root.is_nested)) {
+            (found.looked, found.found) = (0, 0);
+        }
         found.stamps.push((root.path.clone(), stamp(&root.path)));
         let Ok(real) = root.path.canonicalize() else { continue };
         if root.origin == SkillOrigin::Project && !real.starts_with(project) {
@@ -92,7 +115,7 @@ impl Discovery {
         let mut open = vec![(root.path.clone(), 0)];
         while let Some((folder, depth)) = open.pop() {
             self.looked += 1;
-            if self.looked > FOLDERS || self.entries.len() >= MOST {
+            if self.looked > FOLDERS || self.found >= MOST {
                 let text = format!("at most {FOLDERS} folders are looked into for skills");
                 return self.tell(&folder, &text);
             }
@@ -100,7 +123,12 @@ impl Discovery {
                 self.stamps.push((folder.clone(), stamp(&folder)));
             }
             let Ok(listed) = fs::read_dir(&folder) else { continue };
-            let mut names: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
+            let listed = listed.flatten().map(|entry| entry.path());
+            let mut names: Vec<PathBuf> = listed.take(NAMES + 1).collect();
+            if names.len() > NAMES {
+                self.tell(&folder, &format!("at most {NAMES} of its names are looked at"));
+                names.truncate(NAMES);
+            }
             names.sort();
             let mut below = Vec::new();
             for path in names {
@@ -198,7 +226,9 @@ impl Discovery {
     fn push(&mut self, root: &Root, name: String, file: &Path, head: FrontMatter) {
         let folder = file.parent().unwrap_or(file);
         let (Ok(path), Ok(folder)) = (Local::path(file), Local::path(folder)) else { return };
-        let Root { origin, is_command, has_rights, .. } = *root;
+        let Root { origin, is_command, is_nested, withheld, .. } = *root;
+        let withheld = withheld.or_else(|| self.is_unguarded(file).then_some(UNGUARDED));
+        self.found += 1;
         self.entries.push(SkillEntry {
             name,
             is_command,
@@ -207,8 +237,17 @@ impl Discovery {
             text: None,
             origin,
             head,
-            has_rights,
+            withheld,
+            is_nested,
         });
+    }
+
+    /// Whether a file lies in the workspace, links resolved, where no change is asked about.
+    fn is_unguarded(&self, file: &Path) -> bool {
+        let Ok(real) = file.canonicalize() else { return true };
+        let is_guard = |part: Component<'_>| GUARDED.iter().any(|name| part.as_os_str() == *name);
+        let mut below = self.workspace.iter().filter_map(|folder| real.strip_prefix(folder).ok());
+        below.any(|below| !below.components().any(is_guard))
     }
 
     /// Whether a file of a project lies in it, links resolved.

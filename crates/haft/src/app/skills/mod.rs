@@ -6,6 +6,7 @@
 //! later.
 
 mod discovery;
+mod nested;
 mod test_phrases;
 
 use std::{
@@ -22,7 +23,7 @@ use haft_tools::{
 use haft_types::{HostPath, Part};
 
 use self::discovery::{Discovery, Root, scan, stamp};
-pub use self::test_phrases::tried;
+pub use self::{nested::TouchedFolders, test_phrases::tried};
 
 /// The skill that haft brings along.
 const SHIPPED: &str = include_str!("../../../../../skills/haft-tools/SKILL.md");
@@ -32,6 +33,8 @@ const SHIPPED_NAME: &str = "haft-tools";
 const SKILLS: [&str; 3] = [".haft/skills", ".agents/skills", ".claude/skills"];
 /// Folders of commands.
 const COMMAND_FOLDERS: [&str; 2] = [".haft/commands", ".claude/commands"];
+/// Why what a project that is not trusted wants to do does not count.
+const UNTRUSTED: &str = "the project is not trusted (haft trust)";
 /// Most folders that are looked at for whether they changed.
 const WATCHED: usize = 100;
 /// What stands above the listing.
@@ -43,6 +46,9 @@ const ABOVE: &str = "When what you are to do fits one of these, get its instruct
 pub struct SkillStore {
     roots: Vec<Root>,
     project: PathBuf,
+    cwd: PathBuf,
+    /// The project and the folders that were added: what lies there may be changed.
+    workspace: Vec<PathBuf>,
     state: Mutex<State>,
 }
 
@@ -55,12 +61,16 @@ struct State {
     told: HashSet<String>,
     /// Whether somebody looked again, and the model was not told of it.
     is_untold: bool,
+    /// Folders of skills and commands below the working folder, that were touched.
+    nested: Vec<Root>,
+    /// The folders that have them.
+    touched: HashSet<PathBuf>,
 }
 
 /// Where the folders of a run are.
 pub struct SkillPlaces<'a> {
-    /// The working folder.
-    pub cwd: &'a Path,
+    /// The working folder, and those that were added to it.
+    pub folders: &'a [PathBuf],
     /// The project's root.
     pub project_root: &'a Path,
     /// haft's own folder.
@@ -74,7 +84,10 @@ pub struct SkillPlaces<'a> {
 impl SkillStore {
     /// Those of a project and of the person. Nothing is looked for yet.
     pub fn new(places: &SkillPlaces<'_>) -> Self {
-        let SkillPlaces { cwd, project_root: project, haft_home, home, trusted } = *places;
+        let SkillPlaces { folders, project_root: project, haft_home, home, trusted } = *places;
+        let cwd = folders.first().map_or(project, PathBuf::as_path);
+        let withheld = (!trusted).then_some(UNTRUSTED);
+        let is_nested = false;
         let mut own: Vec<Root> = Vec::new();
         let mut roots: Vec<Root> = Vec::new();
         for (is_command, names) in [(false, &SKILLS[..]), (true, &COMMAND_FOLDERS[..])] {
@@ -84,20 +97,22 @@ impl SkillStore {
                     (None, Some(home)) => home.join(name),
                     (None, None) => continue,
                 };
-                let (origin, has_rights) = (SkillOrigin::Person, true);
-                own.push(Root { path, origin, is_command, has_rights });
+                let (origin, withheld) = (SkillOrigin::Person, None);
+                own.push(Root { path, origin, is_command, withheld, is_nested });
             }
             for folder in cwd.ancestors().take_while(|folder| folder.starts_with(project)) {
                 for name in names {
                     let (path, origin) = (folder.join(name), SkillOrigin::Project);
-                    roots.push(Root { path, origin, is_command, has_rights: trusted });
+                    roots.push(Root { path, origin, is_command, withheld, is_nested });
                 }
             }
         }
         // In the home folder itself they are the person's.
         roots.retain(|root| own.iter().all(|other| other.path != root.path));
         roots.extend(own);
-        Self { roots, project: project.to_owned(), state: Mutex::default() }
+        let workspace = folders.iter().cloned().chain([project.to_owned()]).collect();
+        let (project, cwd) = (project.to_owned(), cwd.to_owned());
+        Self { roots, project, cwd, workspace, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -105,7 +120,8 @@ impl SkillStore {
     }
 
     fn look(&self, state: &mut State) -> Arc<Catalogue> {
-        let Discovery { entries, problems, stamps, folders, .. } = scan(&self.roots, &self.project);
+        let Discovery { entries, problems, stamps, folders, .. } =
+            scan(self.roots.iter().chain(&state.nested), (&self.project, &self.workspace));
         let all = entries.into_iter().chain(shipped());
         let catalogue = Arc::new(Catalogue::new(all, problems));
         (state.stamps, state.folders) = (stamps, folders);
@@ -155,18 +171,11 @@ impl SkillStore {
         let new: Vec<Arc<SkillEntry>> = new.cloned().collect();
         state.told.extend(new.iter().map(|entry| entry.name.clone()));
         // Without the tool a model reads the file.
-        let line = |entry: &Arc<SkillEntry>| {
-            format!("{} (instructions: {})", skill_lines([entry]), entry.file.text())
+        let behind = |entry: &SkillEntry| match has_tool {
+            true => String::new(),
+            false => format!(" (instructions: {})", entry.file.text()),
         };
-        let lines = |new: &[Arc<SkillEntry>]| {
-            if has_tool { skill_lines(new) } else { new.iter().map(line).collect() }
-        };
-        let shown = &new[..new.len().min(20)];
-        let more = match new.len() - shown.len() {
-            0 => String::new(),
-            more => format!("\n{more} more are found by words of what they do."),
-        };
-        (!new.is_empty()).then(|| format!("Skills are there now:{}{more}", lines(shown)))
+        (!new.is_empty()).then(|| format!("Skills are there now:{}", told_lines(&new, behind)))
     }
 
     /// What may be read without a question: skills and commands. Where nobody has looked yet, only
@@ -241,6 +250,19 @@ impl SkillSource for SkillStore {
     }
 }
 
+/// Most skills that are told by a message.
+const TOLD: usize = 20;
+
+/// The lines that tell of skills in the middle of a conversation, with what is to stand behind each.
+fn told_lines(new: &[Arc<SkillEntry>], behind: impl Fn(&SkillEntry) -> String) -> String {
+    let shown = &new[..new.len().min(TOLD)];
+    let lines: String = shown.iter().map(|entry| skill_lines([entry]) + &behind(entry)).collect();
+    match new.len() - shown.len() {
+        0 => lines,
+        more => format!("{lines}\n{more} more are found by words of what they do."),
+    }
+}
+
 /// What haft brings along.
 fn shipped() -> Option<SkillEntry> {
     let (Some(Some(yaml)), _) = split_front_matter(SHIPPED) else { return None };
@@ -253,7 +275,8 @@ fn shipped() -> Option<SkillEntry> {
         text: Some(SHIPPED),
         origin: SkillOrigin::Shipped,
         head: FrontMatter::parse(yaml),
-        has_rights: true,
+        withheld: None,
+        is_nested: false,
     })
 }
 

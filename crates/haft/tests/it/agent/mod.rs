@@ -29,6 +29,7 @@ pub(crate) mod resume;
 pub(crate) mod schema;
 pub(crate) mod sdk_models;
 pub(crate) mod shared_state;
+mod skill_places;
 pub(crate) mod skills;
 pub(crate) mod small_tools;
 pub(crate) mod snip;

@@ -13,17 +13,17 @@ use crate::{
 };
 
 /// Writes a file of the person's home folder.
-fn home(world: &World, name: &str, content: impl AsRef<[u8]>) {
+pub(super) fn home(world: &World, name: &str, content: impl AsRef<[u8]>) {
     let path = world.root().join("home").join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
 }
 
-fn skill(name: &str, about: &str, more: &str, body: &str) -> String {
+pub(super) fn skill(name: &str, about: &str, more: &str, body: &str) -> String {
     format!("---\nname: {name}\ndescription: {about}\n{more}---\n\n{body}\n")
 }
 
-fn called(name: &str, arguments: &str) -> Value {
+pub(super) fn called(name: &str, arguments: &str) -> Value {
     json!({"calls": [{"name": "skill", "input": {"skill": name, "args": arguments}}]})
 }
 
@@ -33,12 +33,12 @@ fn run(world: &World, wire: Wire, mock: &Mock, arguments: &[&str]) -> Ran {
     ran
 }
 
-fn compacted(events: &[Event]) -> usize {
+pub(super) fn compacted(events: &[Event]) -> usize {
     events.iter().filter(|event| matches!(event.body, Body::Compacted { .. })).count()
 }
 
 /// Runs print mode against a script, and gives the outcomes of the calls that the model made.
-fn outcomes(world: &World, answers: &[Value], flags: &[&str]) -> (Ran, Vec<Value>) {
+pub(super) fn outcomes(world: &World, answers: &[Value], flags: &[&str]) -> (Ran, Vec<Value>) {
     let mut answers = answers.to_vec();
     answers.push(json!({"text": "End."}));
     let model = world.script(&answers);
@@ -129,7 +129,7 @@ fn rights_of_a_project_count_once_it_is_trusted_and_end_with_the_turn() {
     let (ran, done) = outcomes(&world, &answers, &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let first = text(&done[0]);
-    assert!(first.contains("[not run, for the project is not trusted: touch"), "{first}");
+    assert!(first.contains("[not run, for the project is not trusted (haft trust): touch"), "{first}");
     assert!(first.contains("its allowed-tools do not count"), "{first}");
     assert_eq!(done[1]["status"], "denied", "{done:?}");
     assert!(!world.work().join("made-by-line").exists() && !world.work().join("made-1").exists());
