@@ -18,7 +18,7 @@ use haft_agent::{
     UndoRequest,
 };
 use haft_render::Form;
-use haft_tool::{Expansion, ExpansionKind, WorkHooks};
+use haft_tool::{Expansion, ExpansionKind, StateNote, WorkHooks};
 use haft_types::{
     AgentPath, Body, BreakCause, Constraint, Effort, From, Mode, Part, QuestionId, Queued, Reply,
     Status, When,
@@ -51,6 +51,8 @@ use crate::{cli::Start, plain::sentence, undo};
 const INSTRUCTIONS: u64 = 1 << 20;
 /// Most bytes of a command's output that the model is told.
 const OUTPUT_TOLD: usize = 16 << 10;
+/// What the keys of news about skills begin with, which numbers follow.
+const NEWS: &str = "new skills ";
 
 type Answer = Result<Done, CommandError>;
 
@@ -517,6 +519,17 @@ impl Worker {
         tokio::task::spawn_blocking(move || core.base.skills.news(has_tool)).await.ok().flatten()
     }
 
+    /// Keeps what the model is told of new skills, for when older messages leave its view.
+    fn keep_news(&self, text: &str) {
+        let conversation = &self.core.dispatcher.conversation;
+        let key = format!("{NEWS}{}", conversation.values(NEWS).len());
+        let (heading, words) = ("New skills".to_owned(), text.to_owned());
+        let value = json!({StateNote::FIELD: StateNote { heading, words, ..StateNote::default() }});
+        let body = Body::State { key: key.clone().into(), value: value.clone() };
+        self.core.bus.emit_or_show(&AgentPath::default(), NO_TURN, body);
+        conversation.note(&key, value);
+    }
+
     /// The instructions of the skill or command that a person's words begin with; none where they
     /// begin with neither. The model is told of new skills before.
     async fn started(
@@ -526,6 +539,7 @@ impl Worker {
         stop: &CancellationToken,
     ) -> Result<Option<Part>, String> {
         if let Some(text) = self.news().await {
+            self.keep_news(&text);
             let words = QueuedMessage { from: From::Haft, parts: vec![Part::text(text)] };
             // An agent that is gone has told so.
             to.send(Input::Notice { words, wake: false });
