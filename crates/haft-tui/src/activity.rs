@@ -3,7 +3,7 @@
 //! **Invariant:** a fold over events; it knows no tool and writes nothing.
 
 use haft_render::clean;
-use haft_types::{AgentPath, Body, CallId, Event, Part};
+use haft_types::{AgentPath, Body, CallId, Event, From, Part};
 
 /// What goes on while no answer comes.
 const WAITING: &str = "waiting for the model";
@@ -43,7 +43,8 @@ impl Activity {
             None => event.agent.is_main(),
         };
         match &event.body {
-            Body::User { .. } if is_main => {
+            // Words of haft begin no turn by themselves.
+            Body::User { from, .. } if is_main && (self.in_turn || *from != From::Haft) => {
                 (self.doing, self.in_turn) = (None, true);
                 self.doing(WAITING, now);
             }
@@ -157,7 +158,10 @@ mod tests {
         let (mut status, start) = (Activity::default(), 0_u64);
         let at = |seconds: u64| start + seconds * 1_000;
         assert_eq!(status.text(at(0), 80, "esc"), None);
-        let user = Body::User { from: haft_types::From::Person, parts: Vec::new() };
+        let words = |from| Body::User { from, parts: Vec::new() };
+        status.event(&event(words(From::Haft)), at(0));
+        assert_eq!(status.text(at(1), 80, "esc"), None, "words of haft begin nothing");
+        let user = words(From::Person);
         let thinking = Part::Thinking { text: "hm".into(), signature: None };
         let part = |part| Body::AnswerPart { index: 0, part };
         let failed = |wait_ms| Body::AnswerFailed { error: "e".into(), retried: true, wait_ms };

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use haft_render::{Form, exact};
 use haft_types::{
-    AgentPath, Body, Choice, Detail, Event, Mode, Question, QuestionId, QuestionKind, Queued,
+    AgentPath, Body, Choice, Detail, Event, From, Mode, Question, QuestionId, QuestionKind, Queued,
     Reply, Shape, TodoItem, TodoState,
 };
 use serde_json::json;
@@ -360,7 +360,8 @@ impl App {
             self.lane(event, now);
         }
         match &event.body {
-            Body::User { .. } if is_main => self.is_busy = true,
+            // Words of haft begin no turn by themselves.
+            Body::User { from, .. } if is_main && *from != From::Haft => self.is_busy = true,
             Body::TurnEnded { .. } if is_main => {
                 self.is_busy = !self.queue.is_empty();
                 self.forget_done();

@@ -23,7 +23,7 @@ use std::{
 use haft_agent::{Command, Control, Feed};
 use haft_session::SessionId;
 use haft_tui::activity::Activity;
-use haft_types::{Body, Choice, Event, Question, When};
+use haft_types::{Body, Choice, Event, From, Question, When};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::{
@@ -291,8 +291,10 @@ impl LineMode {
     fn event(&mut self, event: &Arc<Event>) -> Ending {
         self.view.fit(self.screen.width());
         match event.body {
-            // Also words that waited for their turn begin one.
-            Body::User { .. } if event.agent.is_main() => self.turn = Turn::Runs,
+            // Also words that waited for their turn begin one; those of haft never do by themselves.
+            Body::User { ref from, .. } if event.agent.is_main() && *from != From::Haft => {
+                self.turn = Turn::Runs;
+            }
             Body::TurnEnded { .. } if event.agent.is_main() => {
                 self.turn = if self.view.has_later() { Turn::Expected } else { Turn::None };
             }
