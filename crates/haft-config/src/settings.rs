@@ -162,6 +162,9 @@ pub struct Server {
     /// How names of the server's models begin. They tell the server where a model is named without
     /// it.
     pub prefixes: Vec<String>,
+    /// Whether the server hands requests on to the wire's own maker as they are, as gateways do. Then
+    /// they have the maker's newest fields: tools that come late in its own form, and others.
+    pub passes_on: bool,
 }
 
 /// What a server speaks: the names of the wires that are built in.

@@ -16,7 +16,8 @@ pub struct Endpoint {
     pub url_variable: String,
     /// The variable that sets the key, for messages.
     pub key_variable: String,
-    /// True when the address is that of the wire's own maker, whose server takes its newest fields.
+    /// True when the address is that of the wire's own maker, whose server takes its newest fields, or
+    /// of one that hands requests on to that.
     pub is_makers: bool,
     /// True when the server answers nobody without a key.
     pub wants_key: bool,
@@ -49,8 +50,9 @@ impl Endpoint {
         let is_own = base_url.as_ref().is_none_or(own);
         let base_url = base_url.unwrap_or_else(|| preset.address.clone());
         Self {
-            is_makers: preset::makers(preset.wire)
-                .is_some_and(|makers| base_url.trim_end_matches('/') == makers.address),
+            is_makers: preset.passes_on
+                || preset::makers(preset.wire)
+                    .is_some_and(|makers| base_url.trim_end_matches('/') == makers.address),
             // Whoever sets another address may well have a server that needs none.
             wants_key: is_own && preset.wants_key,
             base_url,

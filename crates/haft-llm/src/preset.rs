@@ -22,6 +22,8 @@ pub struct Preset {
     pub wire: WireKind,
     /// Whether it answers nobody without a key.
     pub wants_key: bool,
+    /// Whether it hands requests on to the wire's own maker as they are.
+    pub passes_on: bool,
 }
 
 /// The row of a preset: name, prefixes, address, variable of the address, those of the key, wire.
@@ -70,6 +72,7 @@ pub fn presets() -> Vec<Preset> {
         key_variables: owned(keys),
         wire: *wire,
         wants_key: !keys.is_empty(),
+        passes_on: false,
     };
     ROWS.iter().map(row).collect()
 }

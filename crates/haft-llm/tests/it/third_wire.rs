@@ -32,6 +32,7 @@ pub(crate) fn preset() -> Preset {
         key_variables: vec!["THIRD_API_KEY".into()],
         wire: KIND,
         wants_key: true,
+        passes_on: false,
     }
 }
 

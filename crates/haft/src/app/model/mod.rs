@@ -102,6 +102,7 @@ pub fn servers(settings: &Settings) -> Vec<Preset> {
                 key_variables: Vec::new(),
                 wire: openai::KIND,
                 wants_key: false,
+                passes_on: false,
             });
             all.len() - 1
         });
@@ -117,6 +118,7 @@ pub fn servers(settings: &Settings) -> Vec<Preset> {
         if let Some(wire) = more.wire.and_then(|wire| WireKind::named(&wire.name())) {
             known.wire = wire;
         }
+        known.passes_on = more.passes_on;
         known.prefixes.extend(more.prefixes.iter().cloned());
     }
     all
