@@ -142,6 +142,12 @@ impl Wire {
         self.answer(None, &numbered(prefix, calls))
     }
 
+    /// An answer that searches for tools in the form of the wire's maker.
+    pub fn search(self, prefix: &str, query: &str) -> HttpResponse {
+        let name = if self == Self::Responses { SEARCH } else { "tool_search" };
+        self.calls(prefix, &[(name, json!({ "query": query }))])
+    }
+
     /// An answer of text, then of calls as [`calls`](Self::calls) has them.
     pub fn text_and_calls(self, text: &str, prefix: &str, calls: &[(&str, Value)]) -> HttpResponse {
         self.answer(Some(text), &numbered(prefix, calls))
@@ -185,6 +191,63 @@ impl Wire {
             Self::Responses => responses(text, calls),
         })
     }
+}
+
+/// The kind of an item of Responses that searches for tools.
+const SEARCH: &str = "tool_search_call";
+
+/// What a request makes known of tools that come late, in order, by the forms that the wire's maker
+/// takes. Fails where the maker would refuse the request.
+pub fn known_late_tools(wire: Wire, body: &str) -> Vec<String> {
+    let body: Value = serde_json::from_str(body).unwrap();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+    let tools = list(&body["tools"]);
+    let late = tools.iter().filter(|tool| tool["defer_loading"] == true);
+    let declared: Vec<String> = late.map(name).collect();
+    let mut known: Vec<String> = Vec::new();
+    if wire == Wire::Anthropic {
+        for message in list(&body["messages"]) {
+            for block in list(&message["content"]) {
+                let found = match block["type"].as_str().unwrap() {
+                    "tool_result" => list(&block["content"]),
+                    "tool_addition" => {
+                        assert_eq!(message["role"], "system", "{message}");
+                        let tool = &block["tool"];
+                        vec![json!({"type": tool["type"], "tool_name": tool["name"]})]
+                    }
+                    _ => Vec::new(),
+                };
+                let found = found.iter().filter(|block| block["type"] == "tool_reference");
+                let found = found.map(|block| block["tool_name"].as_str().unwrap().to_owned());
+                known.extend(found);
+            }
+        }
+        assert!(known.iter().all(|name| declared.contains(name)), "{known:?} {declared:?}");
+        return known;
+    }
+    assert_eq!(wire, Wire::Responses);
+    let searches = |tool: &Value| tool["type"] == "tool_search" && tool["execution"] == "client";
+    assert_eq!(tools.iter().filter(|tool| searches(tool)).count(), 1, "{tools:?}");
+    let mut open: Vec<Value> = Vec::new();
+    for item in list(&body["input"]) {
+        match item["type"].as_str().unwrap_or_default() {
+            SEARCH => open.push(item["call_id"].clone()),
+            "tool_search_output" => {
+                let at = open.iter().position(|id| *id == item["call_id"]);
+                open.remove(at.unwrap_or_else(|| panic!("no search is open for {item}")));
+                assert_eq!(item["execution"], "client", "{item}");
+                known.extend(list(&item["tools"]).iter().map(name));
+            }
+            "additional_tools" => {
+                assert_eq!(item["role"], "developer", "{item}");
+                known.extend(list(&item["tools"]).iter().map(name));
+            }
+            _ => {}
+        }
+    }
+    assert!(open.is_empty(), "{open:?} were not answered");
+    known
 }
 
 /// Calls with their ids and their arguments as text.
@@ -258,6 +321,11 @@ fn responses(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
             "content": [{"type": "output_text", "annotations": [], "text": text}]})
     };
     let call = |(id, name, input): &(String, &str, String)| {
+        if *name == SEARCH {
+            let arguments: Value = serde_json::from_str(input).unwrap();
+            return json!({"id": format!("ts_{id}"), "type": SEARCH, "status": "completed",
+                "execution": "client", "call_id": id, "arguments": arguments});
+        }
         json!({"id": format!("fc_{id}"), "type": "function_call", "status": "completed",
             "call_id": id, "name": name, "arguments": input})
     };
@@ -278,12 +346,14 @@ fn responses(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
                 "part": {"type": "output_text", "annotations": [], "text": ""}}));
         }
         let delta = match item["arguments"].as_str() {
-            Some(input) => json!({"type": "response.function_call_arguments.delta",
-                "output_index": at, "item_id": item["id"], "delta": input}),
-            None => json!({"type": "response.output_text.delta", "output_index": at,
-                "content_index": 0, "item_id": item["id"], "logprobs": [], "delta": text}),
+            Some(input) => Some(json!({"type": "response.function_call_arguments.delta",
+                "output_index": at, "item_id": item["id"], "delta": input})),
+            // A search comes as a whole.
+            None if item["type"] == SEARCH => None,
+            None => Some(json!({"type": "response.output_text.delta", "output_index": at,
+                "content_index": 0, "item_id": item["id"], "logprobs": [], "delta": text})),
         };
-        events.push(delta);
+        events.extend(delta);
         events.push(json!({"type": "response.output_item.done", "output_index": at, "item": item}));
     }
     let usage = json!({"input_tokens": 11, "output_tokens": 7, "total_tokens": 18,
@@ -304,6 +374,9 @@ fn responses(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
 fn opened(item: &Value) -> Value {
     let mut item = item.clone();
     item["status"] = json!("in_progress");
+    if item["type"] == SEARCH {
+        return item;
+    }
     let streams = if item["type"] == "message" { "content" } else { "arguments" };
     item[streams] = if streams == "content" { json!([]) } else { json!("") };
     item

@@ -6,7 +6,7 @@ use haft_types::{Body, Part};
 use serde_json::{Value, json};
 
 use crate::{
-    mock_provider::{Mock, WIRES, Wire},
+    mock_provider::{Mock, WIRES, Wire, known_late_tools},
     world::{Input, Ran, World, finish},
 };
 
@@ -100,6 +100,70 @@ fn a_tool_is_found_loaded_and_called_and_stays_known() {
             _ => false,
         });
         assert_eq!(written.count(), 2, "a past call goes back as it was written");
+    }
+}
+
+#[test]
+fn a_maker_gets_late_tools_in_its_own_form_and_again_behind_a_summary() {
+    let padding = "some words to fill the window with, ".repeat(1_500);
+    for (wire, model) in
+        [(Wire::Anthropic, "anthropic/mock-1"), (Wire::Responses, "openai-responses/gpt-5.4")]
+    {
+        let world = world(TOOLS);
+        let provider = model.split('/').next().unwrap();
+        world.settings(&format!("[providers.{provider}]\npasses_on = true\n"));
+        let rome = json!({"city": "Rome"});
+        let padding = padding.clone();
+        let mock = Mock::with(move |number, request| {
+            if String::from_utf8_lossy(&request.body).contains("You sum up the work") {
+                return wire.text("Goal: the weather.");
+            }
+            match number {
+                0 => wire.search("s", "will it rain in a town, weather"),
+                1 => wire.calls("w", &[("sky_forecast", rome.clone())]),
+                3 => wire.calls("x", &[("sky_forecast", rome.clone())]),
+                // By its right name, which no search has found.
+                4 => wire.calls("y", &[("stock_price", rome.clone())]),
+                5 => wire.text(&padding),
+                _ => wire.text("Done."),
+            }
+        });
+        let haft = |arguments: &[&str], input: &str| {
+            let mut command = world.haft(arguments);
+            command.args(["--model", model, "--mode", "bypass"]);
+            command.env(wire.key_variable(), crate::world::CANARY);
+            command.env(wire.url_variable(), wire.base(&mock.url()));
+            let ran = finish(command, &Input::Pipe(input));
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+        };
+        haft(&["-p", "How is the weather in Rome?"], "");
+        haft(&["-p", "And now?", "-c"], "");
+        haft(&["--line", "-c"], "go on\n/compact\nand then?\n");
+        let requests = mock.requests();
+        let bodies = mock.bodies();
+        let prefixes: Vec<[Value; 2]> = bodies.iter().map(|body| prefix(wire, body)).collect();
+        assert!(prefixes[..7].iter().all(|other| *other == prefixes[0]), "{wire:?}");
+        let tools = prefixes[0][0].to_string();
+        assert!(!tools.contains("call_tool"), "{wire:?}: {tools}");
+        let known: Vec<Vec<String>> =
+            bodies.iter().map(|body| known_late_tools(wire, body)).collect();
+        let (one, both) = (vec!["sky_forecast".to_owned()], ["sky_forecast", "stock_price"]);
+        assert_eq!(known[0], Vec::<String>::new(), "{wire:?}");
+        assert!(known[1..5].iter().all(|known| *known == one), "{wire:?}: {known:?}");
+        assert_eq!(known[5], both, "{wire:?}: {}", bodies[5]);
+        let last = known.last().unwrap();
+        assert!(both.iter().all(|name| last.iter().any(|known| known == name)), "{known:?}");
+        assert!(bodies.last().unwrap().contains("Goal: the weather."), "{wire:?}");
+        if wire == Wire::Anthropic {
+            let header = |at: usize| {
+                let features = requests[at].header("anthropic-beta").unwrap_or_default();
+                features.contains("mid-conversation-tool-changes")
+            };
+            assert!(!header(0) && header(5), "{requests:?}");
+        }
+        let ran =
+            world.outcomes().iter().filter(|one| one.to_string().contains("It rains.")).count();
+        assert_eq!(ran, 3, "{wire:?}");
     }
 }
 
