@@ -459,6 +459,11 @@ async fn push_files(text: &mut String, entry: &SkillEntry, cx: &Cx) {
             if name == ".git" || name == "node_modules" {
                 continue;
             }
+            // A name of several lines would look like more than a name.
+            if name.contains(char::is_control) {
+                more = true;
+                continue;
+            }
             let path = format!("{prefix}{name}");
             match one.kind {
                 EntryKind::Folder if depth < deepest => {

@@ -42,7 +42,7 @@ use super::{
     model::named,
     overview, rewind,
     session::{Core, NO_TURN},
-    skills::typed_text,
+    skills::{BY_WORDS, typed_text},
     window,
 };
 use crate::{cli::Start, plain::sentence, undo};
@@ -522,9 +522,16 @@ impl Worker {
     /// Keeps what the model is told of new skills, for when older messages leave its view.
     fn keep_news(&self, text: &str) {
         let conversation = &self.core.dispatcher.conversation;
-        let key = format!("{NEWS}{}", conversation.values(NEWS).len());
-        let (heading, words) = ("New skills".to_owned(), text.to_owned());
-        let value = json!({StateNote::FIELD: StateNote { heading, words, ..StateNote::default() }});
+        let count = conversation.values(NEWS).len();
+        let key = format!("{NEWS}{count}");
+        let note = StateNote {
+            heading: "New skills".to_owned(),
+            words: text.to_owned(),
+            again: BY_WORDS.to_owned(),
+            order: count as u64,
+            ..StateNote::default()
+        };
+        let value = json!({ StateNote::FIELD: note });
         let body = Body::State { key: key.clone().into(), value: value.clone() };
         self.core.bus.emit_or_show(&AgentPath::default(), NO_TURN, body);
         conversation.note(&key, value);

@@ -138,6 +138,9 @@ impl Discovery {
                 }
                 let Ok(kind) = fs::metadata(&path) else { continue };
                 if kind.is_dir() {
+                    if !self.enters(root, project, &path) {
+                        continue;
+                    }
                     if !root.is_command && self.skill(root, project, &path) {
                         continue;
                     }
@@ -150,6 +153,15 @@ impl Discovery {
             }
             open.extend(below.into_iter().rev());
         }
+    }
+
+    /// Whether a folder is looked into: of a project none to which a link leads out of it.
+    fn enters(&mut self, root: &Root, project: &Path, folder: &Path) -> bool {
+        let is_link = || fs::symlink_metadata(folder).is_ok_and(|kind| kind.is_symlink());
+        // As a folder, with a slash at its end.
+        root.origin != SkillOrigin::Project
+            || !is_link()
+            || self.stays(root, project, &folder.join(""))
     }
 
     /// Takes the skill of a folder; false where it holds none.

@@ -250,6 +250,8 @@ impl SkillSource for SkillStore {
     }
 }
 
+/// What stands for skills where there is no room to name them.
+pub const BY_WORDS: &str = "skill finds them by words of what they do";
 /// Most skills that are told by a message.
 const TOLD: usize = 20;
 

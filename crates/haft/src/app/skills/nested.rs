@@ -15,9 +15,9 @@ use haft_host::Local;
 use haft_tool::{Conversation, StateNote, Touched, TouchedPaths};
 use haft_tools::{SkillEntry, SkillOrigin, SkillSource as _, one_line};
 use haft_types::{Body, HostPath, Level};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{COMMAND_FOLDERS, SKILLS, SkillStore, discovery::Root, told_lines};
+use super::{BY_WORDS, COMMAND_FOLDERS, SKILLS, SkillStore, TOLD, discovery::Root, told_lines};
 use crate::plain::safe;
 
 /// What the keys of folders begin with of whose skills a conversation was told.
@@ -172,14 +172,20 @@ impl TouchedFolders {
         let lines = told_lines(&listed, |_| String::new());
         let head = format!("{}:", one_line(below));
         let words = if listed.is_empty() { String::new() } else { format!("{head}{lines}") };
-        let note =
-            StateNote { heading: HEADING.to_owned(), words: words.clone(), ..StateNote::default() };
-        let value: Value =
-            json!({StateNote::FIELD: note, StateNote::CALL: call.cx.call, "names": names});
+        let note = StateNote {
+            heading: HEADING.to_owned(),
+            words: words.clone(),
+            again: if words.is_empty() { String::new() } else { format!("{head} {BY_WORDS}") },
+            order: call.cx.conversation().values(KEY).len() as u64,
+            ..StateNote::default()
+        };
+        let value = json!({StateNote::FIELD: note, StateNote::CALL: call.cx.call});
         // What the log cannot keep is told with a later touch.
         call.cx.record(key, value).ok()?;
         self.skills.state().told.extend(names.iter().map(|name| (*name).to_owned()));
-        let text = format!("skills and commands of {}: {}", safe(below), safe(&names.join(", ")));
+        let more = if names.len() > TOLD { ", ..." } else { "" };
+        let named = names[..names.len().min(TOLD)].join(", ");
+        let text = format!("skills and commands of {}: {}{more}", safe(below), safe(&named));
         let notice = Body::Notice { level: Level::Info, text };
         // Nothing depends on it.
         drop(call.cx.session().events.emit(call.cx.agent(), call.cx.turn, notice));
