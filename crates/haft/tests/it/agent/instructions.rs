@@ -266,7 +266,11 @@ fn all_of_them_share_one_room_and_a_cut_is_told() {
     let model = world.script(&[json!({"calls": [read("a/b/x.rs")]}), json!({"text": "Hi."})]);
     let ran = world.run(&["-p", "go", "--model", &model]);
     assert!(ran.err.contains("bytes of AGENTS.md are left out of the instructions"), "{ran:?}");
-    assert!(ran.err.contains("at most 300 bytes here; instructions.bytes"), "{ran:?}");
+    assert!(
+        ran.err
+            .contains("there was room for 300 bytes of what was read with it; instructions.bytes"),
+        "{ran:?}"
+    );
     let told = world.outcomes().iter().map(crate::world::text).collect::<String>();
     assert!(
         told.contains("[11 bytes more are left out here: read a/AGENTS.md for all of it]"),

@@ -240,6 +240,10 @@ fn only_listed_settings_are_there_and_a_person_allows_each_change() {
     assert_eq!(after, format!("{settings}\n[terminal]\ntheme = \"dark\"\n"));
     let ran = world.tool("config", &json!({"get": "terminal.theme"}), &[]);
     assert!(ran.out.contains("terminal.theme is \"dark\" (user settings)"), "{ran:?}");
+    let reset = config(json!({"set": "terminal.theme", "reset": true}));
+    let ran = world.run_with(&["--line", "--model", &reset], &Input::Pipe("go\ny\n"));
+    assert!(ran.out.contains("Then: \"terminal\" (the default)"), "{ran:?}");
+    assert_eq!(world.read("../state/settings.toml").matches("theme = ").count(), 0, "{ran:?}");
 }
 
 #[test]
