@@ -34,7 +34,6 @@ pub(super) const START_UP: i32 = 100;
 
 /// What a process takes on before it becomes the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::large_enum_variant, reason = "one is made for each program")]
 pub(super) enum Hold {
     /// These limits, by this level.
     To(Level, Limits),
