@@ -199,8 +199,8 @@ fn a_rule_and_a_hook_see_the_tool_that_is_meant() {
 #[test]
 fn where_nothing_is_deferred_there_is_no_search() {
     let wire = WIRES[0];
-    let late =
-        "['notebook_edit', 'snip', 'skill', 'think', 'sleep', 'brief', 'send_file', 'config']";
+    let late = "['notebook_edit', 'snip', 'skill', 'think', 'sleep', 'brief', 'send_file', \
+                'config', 'web_fetch']";
     for (settings, flags) in [
         (format!("[tools]\noff = {late}\n"), &[][..]),
         (String::new(), &["--tools", "read,bash"]),

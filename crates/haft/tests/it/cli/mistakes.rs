@@ -91,7 +91,7 @@ fn known_names_are_taken_in_any_spelling_of_theirs() {
     assert_eq!((ran.code, names), (Some(0), vec!["read", "bash"]), "{}", ran.err);
     world.settings("tools.off = ['bsh']\nmodels.gpt-5.vision = false");
     let ran = world.run(&["tool", "list"]);
-    assert_eq!((ran.code, ran.out.lines().count()), (Some(0), 25), "{ran:?}");
+    assert_eq!((ran.code, ran.out.lines().count()), (Some(0), 26), "{ran:?}");
     assert!(ran.err.contains("tools.off") && ran.err.contains("Did you mean bash?"), "{ran:?}");
     assert!(ran.err.contains("did you mean \"openai/gpt-5\"?"), "{ran:?}");
 }
