@@ -6,7 +6,6 @@
 //!
 //! **Invariant:** the answer is a node of the page; where there is no article it is the body.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dom_query::{Document, NodeId};
@@ -80,20 +79,20 @@ fn found(view: &View, body: Id) -> Option<Id> {
     let (document, ids) = copy(&view.dom, body, &order);
     // Its faults are not ours: without its word the page is taken whole.
     let kept = catch_unwind(AssertUnwindSafe(|| kept(document, &ids))).ok().flatten()?;
-    let mut held: HashMap<Id, u64> = HashMap::new();
+    let mut held = vec![0_u64; view.dom.len()];
     let mut all = 0;
     for text in kept {
         let length = u64::from(view.length(text));
         all += length;
         for above in view.dom.ancestors(text) {
-            *held.entry(above).or_default() += length;
+            held[above as usize] += length;
             if above == body {
                 break;
             }
         }
     }
     let mut root = body;
-    let holds = |id: &Id| held.get(id).is_some_and(|held| *held * 100 >= all * COVER);
+    let holds = |id: &Id| held[*id as usize] * 100 >= all * COVER;
     while let Some(inner) = view.children(root).find(holds) {
         root = inner;
     }
@@ -134,21 +133,29 @@ fn linked(view: &View, root: Id) -> u32 {
 }
 
 /// The texts of the article, as nodes of the page.
-fn kept(document: Document, ids: &HashMap<NodeId, Id>) -> Option<Vec<Id>> {
+fn kept(document: Document, ids: &[(NodeId, Id)]) -> Option<Vec<Id>> {
     let config = Config { disable_json_ld: true, keep_classes: true, ..Config::default() };
     let mut readability = Readability::with_document(document, None, Some(config)).ok()?;
-    // One look: others after it only drop the rules by which navigation is told.
-    readability.parse_with_policy(ParsePolicy::Strict).ok()?;
+    // What it would clean away afterwards is asked of `look`; only what it finds is wanted.
+    readability.parse_with_policy(ParsePolicy::Raw).ok()?;
     let page = readability.doc.select("#readability-page-1");
     let root = page.nodes().first()?;
     let texts = root.descendants_it().filter(dom_query::Node::is_text);
-    Some(texts.filter_map(|node| ids.get(&node.id).copied()).collect())
+    Some(
+        texts
+            .filter_map(|node| {
+                // Nodes are numbered as they are made.
+                let at = ids.binary_search_by_key(&node.id, |(copy, _)| *copy).ok()?;
+                Some(ids[at].1)
+            })
+            .collect(),
+    )
 }
 
 /// A copy of what is shown, for `dom_smoothie`, and which of its texts is which of the page.
-fn copy(dom: &Dom, body: Id, order: &[Id]) -> (Document, HashMap<NodeId, Id>) {
+fn copy(dom: &Dom, body: Id, order: &[Id]) -> (Document, Vec<(NodeId, Id)>) {
     let document = Document::default();
-    let (mut made, mut ids) = (HashMap::new(), HashMap::new());
+    let (mut made, mut ids) = (vec![None; dom.len()], Vec::new());
     let root = document.get_document();
     let element = |name: &str| {
         let name = html5ever::QualName::new(None, html5ever::ns!(html), name.into());
@@ -158,8 +165,9 @@ fn copy(dom: &Dom, body: Id, order: &[Id]) -> (Document, HashMap<NodeId, Id>) {
     document.append(&root, NodeOrText::AppendNode(html));
     for id in order {
         let node = dom.node(*id);
-        let parent = if *id == body || node.parent == NONE { None } else { made.get(&node.parent) };
-        let parent = *parent.unwrap_or(&html);
+        let parent =
+            if *id == body || node.parent == NONE { None } else { made[node.parent as usize] };
+        let parent = parent.unwrap_or(html);
         match &node.data {
             Data::Element(name, attrs) => {
                 let name = if *id == body { None } else { Some(name.clone()) };
@@ -170,12 +178,12 @@ fn copy(dom: &Dom, body: Id, order: &[Id]) -> (Document, HashMap<NodeId, Id>) {
                     None => element("body"),
                 };
                 document.append(&parent, NodeOrText::AppendNode(copy));
-                made.insert(*id, copy);
+                made[*id as usize] = Some(copy);
             }
             Data::Text(text) => {
                 let copy = document.tree.new_text(text.clone()).id;
                 document.append(&parent, NodeOrText::AppendNode(copy));
-                ids.insert(copy, *id);
+                ids.push((copy, *id));
             }
             Data::Root | Data::Other => {}
         }

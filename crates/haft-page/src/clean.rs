@@ -8,7 +8,9 @@ use std::borrow::Cow;
 /// Takes out tags, controls, what reorders text, and blanks without width; says how many hid
 /// or reordered text.
 pub(crate) fn clean(text: String) -> (String, usize) {
-    if text.chars().all(|c| !is_unseen(c)) {
+    // Of ASCII only controls are taken out, and most texts have nothing else that could be.
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    if text.as_bytes().iter().all(is_plain) || text.chars().all(|c| !is_unseen(c)) {
         return (text, 0);
     }
     let mut removed = 0;

@@ -241,6 +241,8 @@ impl View {
 
 /// Characters but for blanks.
 pub(crate) fn visible(text: &str) -> u32 {
-    let count = text.chars().filter(|c| !c.is_whitespace()).count();
+    // Of bytes, the first one of each character.
+    let counts = |byte: &u8| (*byte).cast_signed() >= -64 && !byte.is_ascii_whitespace();
+    let count = text.as_bytes().iter().filter(|byte| counts(byte)).count();
     u32::try_from(count).unwrap_or(u32::MAX)
 }
