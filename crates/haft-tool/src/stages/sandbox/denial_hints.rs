@@ -105,8 +105,8 @@ const PLANNING: &str = "mode plan is on: it ran without a network where it can c
                         what it would change belongs into the plan";
 
 /// What is told in mode plan of what ran in an overlay: nothing else says that its changes are gone.
-const ON_A_COPY: &str =
-    "mode plan is on: it runs on a copy of the workspace, which is gone when it ends";
+const ON_A_COPY: &str = "mode plan is on: it runs without a network, on a copy of the workspace that is gone when it ends; \
+                         what it would change belongs into the plan";
 
 /// What is known of a call beside its outcome.
 pub(super) struct About<'a> {
@@ -141,8 +141,8 @@ pub(super) fn add_hints(
     if limits.builds_apart {
         let is_held = on_files.is_some() || on_network.is_some();
         return match () {
-            () if is_held => noted(outcome, PLANNING),
             () if !limits.overlay.is_empty() => noted(outcome, ON_A_COPY),
+            () if is_held => noted(outcome, PLANNING),
             () => outcome,
         };
     }
