@@ -594,7 +594,8 @@ fn stages(
     let limits = Limits { call, ..Limits::default() };
     let hooks = hooks.map(|hooks| Arc::new(OfTools(hooks.clone())) as Arc<dyn Hook>);
     let (skills, instructions) = (base.skills.clone(), instructions.clone());
-    let touched = Some(Arc::new(TouchedFolders { skills, instructions }) as Arc<dyn Touched>);
+    let touched = TouchedFolders { skills, instructions, order: tokio::sync::Mutex::default() };
+    let touched = Some(Arc::new(touched) as Arc<dyn Touched>);
     Stages { limits, hooks: hooks.into_iter().collect(), touched, watching: watching(base) }
 }
 

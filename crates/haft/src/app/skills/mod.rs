@@ -171,9 +171,9 @@ impl SkillStore {
         let new: Vec<Arc<SkillEntry>> = new.cloned().collect();
         state.told.extend(new.iter().map(|entry| entry.name.clone()));
         // Without the tool a model reads the file.
-        let behind = |entry: &SkillEntry| match has_tool {
-            true => String::new(),
-            false => format!(" (instructions: {})", entry.file.text()),
+        let behind = |entry: &SkillEntry| {
+            let file = (!has_tool).then(|| format!(" (instructions: {})", entry.file.text()));
+            file.unwrap_or_default()
         };
         (!new.is_empty()).then(|| format!("Skills are there now:{}", told_lines(&new, behind)))
     }

@@ -114,6 +114,8 @@ pub struct TouchedFolders {
     pub skills: Arc<SkillStore>,
     /// The instructions.
     pub instructions: Arc<dyn Touched>,
+    /// Held while one call is told: what two touch is told once.
+    pub order: tokio::sync::Mutex<()>,
 }
 
 impl Touched for TouchedFolders {
@@ -142,6 +144,7 @@ impl TouchedFolders {
         if folders.is_empty() {
             return Vec::new();
         }
+        let _order = self.order.lock().await;
         let skills = self.skills.clone();
         let looking = tokio::task::spawn_blocking(move || {
             let found = skills.touch(&folders);
@@ -184,8 +187,8 @@ impl TouchedFolders {
         call.cx.record(key, value).ok()?;
         self.skills.state().told.extend(names.iter().map(|name| (*name).to_owned()));
         let more = if names.len() > TOLD { ", ..." } else { "" };
-        let named = names[..names.len().min(TOLD)].join(", ");
-        let text = format!("skills and commands of {}: {}{more}", safe(below), safe(&named));
+        let first = names[..names.len().min(TOLD)].join(", ");
+        let text = format!("skills and commands of {}: {}{more}", safe(below), safe(&first));
         let notice = Body::Notice { level: Level::Info, text };
         // Nothing depends on it.
         drop(call.cx.session().events.emit(call.cx.agent(), call.cx.turn, notice));

@@ -3,11 +3,12 @@
 
 use std::{fs, os::unix::fs::symlink};
 
+use haft_testkit::http::{HttpRequest, HttpResponse};
 use serde_json::json;
 
 use super::skills::{called, compacted, home, outcomes, skill};
 use crate::{
-    mock_provider::{Mock, WIRES},
+    mock_provider::{Mock, WIRES, Wire},
     world::{Input, World, finish, notices, text},
 };
 
@@ -68,6 +69,24 @@ fn however_much_a_project_brings_along_the_persons_own_are_found() {
     assert_eq!(listed.err.matches("at most 2000 folders").count(), 1, "{listed:?}");
 }
 
+/// What a model answers that reads in two folders, calls the skill that it is told of, and says much.
+fn shipping(wire: Wire, number: usize, request: &HttpRequest) -> HttpResponse {
+    if String::from_utf8_lossy(&request.body).contains("You sum up the work") {
+        return wire.text("Goal: to ship.");
+    }
+    let read = |path: &str| ("read", json!({ "path": path }));
+    match number {
+        0 => wire.calls(
+            "a",
+            &[read("node_modules/p/a.txt"), read("apps/web/src/a.txt"), read("apps/web/src/b.txt")],
+        ),
+        1 => wire.calls("b", &[("bash", json!({"command": "cat apps/web/src/a.txt"}))]),
+        2 => wire.text(&"some words to fill the window with, ".repeat(1_500)),
+        3 => wire.calls("d", &[("skill", json!({"skill": "ship", "args": "it"}))]),
+        _ => wire.text("Done."),
+    }
+}
+
 #[test]
 fn skills_of_a_folder_below_are_told_once_it_is_touched_and_stay_through_resume_and_compaction() {
     let wire = WIRES[0];
@@ -79,23 +98,10 @@ fn skills_of_a_folder_below_are_told_once_it_is_touched_and_stay_through_resume_
     world.file(".agents/skills/first/SKILL.md", skill("first", "The first", "", "x"));
     world.file("apps/web/.agents/skills/first/SKILL.md", skill("first", "Another", "", "x"));
     world.file("node_modules/p/.claude/skills/evil/SKILL.md", skill("evil", "Evil", "", "x"));
-    for name in ["apps/web/src/a.txt", "node_modules/p/a.txt"] {
+    for name in ["apps/web/src/a.txt", "apps/web/src/b.txt", "node_modules/p/a.txt"] {
         world.file(name, "a");
     }
-    let padding = "some words to fill the window with, ".repeat(1_500);
-    let mock = Mock::with(move |number, request| {
-        if String::from_utf8_lossy(&request.body).contains("You sum up the work") {
-            return wire.text("Goal: to ship.");
-        }
-        let read = |path: &str| ("read", json!({ "path": path }));
-        match number {
-            0 => wire.calls("a", &[read("node_modules/p/a.txt"), read("apps/web/src/a.txt")]),
-            1 => wire.calls("b", &[("bash", json!({"command": "cat apps/web/src/a.txt"}))]),
-            2 => wire.text(&padding),
-            3 => wire.calls("d", &[("skill", json!({"skill": "ship", "args": "it"}))]),
-            _ => wire.text("Done."),
-        }
-    });
+    let mock = Mock::with(move |number, request| shipping(wire, number, request));
     let run = |arguments: &[&str], input: &str| {
         let command = wire.haft(&world, &mock.url(), &[arguments, &["--trust"]].concat());
         let ran = finish(command, &Input::Pipe(input));

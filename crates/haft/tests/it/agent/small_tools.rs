@@ -240,10 +240,21 @@ fn only_listed_settings_are_there_and_a_person_allows_each_change() {
     assert_eq!(after, format!("{settings}\n[terminal]\ntheme = \"dark\"\n"));
     let ran = world.tool("config", &json!({"get": "terminal.theme"}), &[]);
     assert!(ran.out.contains("terminal.theme is \"dark\" (user settings)"), "{ran:?}");
-    let reset = config(json!({"set": "terminal.theme", "reset": true}));
-    let ran = world.run_with(&["--line", "--model", &reset], &Input::Pipe("go\ny\n"));
+}
+
+#[test]
+fn a_reset_takes_out_what_the_file_of_the_person_sets() {
+    let world = World::new();
+    world.settings(&format!("{ON}[terminal]\ntheme = \"dark\" # mine\nreduced_motion = true\n"));
+    let input = json!({"set": "terminal.theme", "reset": true});
+    let calls = [json!({"name": "config", "input": input})];
+    let model = world.script(&[json!({"calls": calls}), json!({"text": "Done."})]);
+    let ran = world.run_with(&["--line", "--model", &model], &Input::Pipe("go\ny\n"));
     assert!(ran.out.contains("Then: \"terminal\" (the default)"), "{ran:?}");
-    assert_eq!(world.read("../state/settings.toml").matches("theme = ").count(), 0, "{ran:?}");
+    let after = world.read("../state/settings.toml");
+    assert_eq!(after, format!("{ON}[terminal]\nreduced_motion = true\n"), "{ran:?}");
+    let ran = world.tool("config", &json!({"get": "terminal.theme"}), &[]);
+    assert!(ran.out.contains("terminal.theme is \"terminal\" (default)"), "{ran:?}");
 }
 
 #[test]
