@@ -204,11 +204,11 @@ mod tests {
     }
 
     fn hex(text: &str) -> String {
-        text.bytes().map(|byte| format!("{byte:02x}")).collect()
+        text.bytes().flat_map(|byte| format!("{byte:02x}").into_bytes()).map(char::from).collect()
     }
 
     fn percent(text: &str) -> String {
-        text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+        text.bytes().flat_map(|byte| format!("%{byte:02X}").into_bytes()).map(char::from).collect()
     }
 
     #[test]
