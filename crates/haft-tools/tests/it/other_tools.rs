@@ -74,7 +74,7 @@ const OTHERS: &[(&str, &str, Result<&str, &str>)] = &[
     ("Claude Code", "ToolSearch", Ok("tool_search")),
     ("Claude Code", "WaitForMcpServers", Err("not yet: haft is no MCP client")),
     ("Claude Code", "WebFetch", Ok("web_fetch")),
-    ("Claude Code", "WebSearch", Err("not yet: the web")),
+    ("Claude Code", "WebSearch", Ok("web_search")),
     ("Claude Code", "Workflow", Err("not yet: as Agent")),
     ("Claude Code", "Write", Ok("write")),
     ("Claude Code", "Mcp", Err("not yet: tools of MCP servers")),
@@ -109,13 +109,18 @@ const OTHERS: &[(&str, &str, Result<&str, &str>)] = &[
     ("Kode", "MemoryRead", Err("no: memory is files")),
     ("Kode", "MemoryWrite", Err("no: memory is files")),
     ("Kode", "StickerRequest", Err("no: a service of its maker")),
-    ("Kode", "URLFetcher", Err("not yet: the web")),
+    ("Kode", "URLFetcher", Err("no: `web_fetch`")),
 ];
 
 /// All tools of haft by their names.
 fn ours() -> BTreeMap<String, ToolSpec> {
     let env = Env { vision: true, shell: true, interactive: true, ..Env::default() };
-    let options = haft_tools::Options { powershell: Some(true), ..haft_tools::Options::default() };
+    let search = haft_tools::SearchEngine::new(haft_tools::EngineKind::Brave, None, None);
+    let options = haft_tools::Options {
+        powershell: Some(true),
+        search: Some(search),
+        ..haft_tools::Options::default()
+    };
     let specs = haft_tools::with(&options).into_iter().map(|tool| tool.spec(&env));
     specs.map(|spec| (spec.name.to_string(), spec)).collect()
 }
@@ -127,6 +132,7 @@ fn tables(ours: &BTreeMap<String, ToolSpec>) -> String {
         let there = match spec.loading {
             _ if spec.known_in.is_some() => "in its mode",
             _ if name == "skill" => "where there are skills",
+            _ if name == "web_search" => "when it searches, and an engine is set",
             _ if name.starts_with("task_") => "where `tools.todo` is `tasks`",
             Loading::Deferred => "when it searches, or `tools.on` names it",
             _ if spec.asks => "where somebody can answer",
