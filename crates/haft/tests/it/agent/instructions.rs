@@ -289,8 +289,6 @@ fn what_is_let_in_shares_the_room_with_all_else_and_a_copy_adds_nothing() {
     let world = World::new();
     let outside = world.root().join("home/x");
     fs::create_dir(&outside).unwrap();
-    let imports =
-        |names: &[&str]| names.iter().map(|name| format!("@~/x/{name}.md\n")).collect::<String>();
     for (name, word, times) in [
         ("a", "alpha ", 3_000),
         ("b", "beta ", 2_000),
@@ -299,8 +297,8 @@ fn what_is_let_in_shares_the_room_with_all_else_and_a_copy_adds_nothing() {
     ] {
         fs::write(outside.join(format!("{name}.md")), word.repeat(times)).unwrap();
     }
-    world.file("AGENTS.md", imports(&["a", "b", "c"]));
-    world.file("sub/AGENTS.md", imports(&["c", "d"]));
+    world.file("AGENTS.md", "@~/x/a.md\n@~/x/b.md\n@~/x/c.md\n");
+    world.file("sub/AGENTS.md", "@~/x/c.md\n@~/x/d.md\n");
     world.file("sub/x", "x");
     let model = world.script(&[json!({"calls": [read("sub/x")]}), json!({"text": "Yes."})]);
     let flags = ["--line", "--model", &model];
