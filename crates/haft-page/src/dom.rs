@@ -18,6 +18,9 @@ pub(crate) const NONE: Id = u32::MAX;
 /// Bytes of one style sheet that are kept.
 const STYLE: usize = 256 << 10;
 
+/// Attributes that an element can be given after its tag: each is compared with those before it.
+const ATTRIBUTES: usize = 100;
+
 /// What a node is.
 #[derive(Debug)]
 pub(crate) enum Data {
@@ -391,6 +394,9 @@ impl TreeSink for Builder {
     fn add_attrs_if_missing(&self, target: &Id, more: Vec<Attribute>) {
         if let Data::Element(_, attrs) = &mut self.dom.borrow_mut().at(*target).data {
             for attr in more {
+                if attrs.len() >= ATTRIBUTES {
+                    return;
+                }
                 if !attrs.iter().any(|there| there.name == attr.name) {
                     attrs.push(attr);
                 }

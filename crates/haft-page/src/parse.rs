@@ -1,7 +1,8 @@
 //! HTML to a tree, bounded: how deep it nests, how many nodes it has, how long one tag is.
 //!
 //! **Invariant:** work and memory are at most in proportion to the input and the limits, whatever
-//! the page. What is nested too deep keeps its text, but not its tags.
+//! the page. What is nested too deep keeps its text, but not its tags, and no text that one of those
+//! may have hidden.
 
 use std::cell::{Cell, RefCell};
 
@@ -40,6 +41,10 @@ struct Capped {
     inner: TreeBuilder<Id, Builder>,
     /// Names of the open tags that were taken out.
     taken: RefCell<Vec<LocalName>>,
+    /// How many of them are around the one whose text is taken out, too: nobody may see it.
+    unseen: Cell<Option<usize>>,
+    /// Whether text was taken out.
+    lost: Cell<bool>,
     /// Tokens so far, faults not counted.
     tokens: Cell<u64>,
 }
@@ -57,12 +62,30 @@ impl Capped {
                     "script" | "style" | "textarea" | "title" | "xmp" | "iframe" | "noframes"
                 );
                 if deep && !raw && !tag.self_closing {
+                    if self.unseen.get().is_none() && may_hide(tag) {
+                        self.unseen.set(Some(taken.len()));
+                    }
                     taken.push(tag.name.clone());
                 }
                 deep && !raw
             }
-            EndTag => taken.pop_if(|name| *name == tag.name).is_some(),
+            EndTag => {
+                let is_taken = taken.pop_if(|name| *name == tag.name).is_some();
+                if self.unseen.get().is_some_and(|around| taken.len() <= around) {
+                    self.unseen.set(None);
+                }
+                is_taken
+            }
         }
+    }
+
+    /// Whether text is within a tag that was taken out and that may have hidden it.
+    fn hides(&self) -> bool {
+        let is_deep = self.inner.sink.depth() >= DEEPEST;
+        if !is_deep && self.unseen.take().is_some() {
+            self.taken.borrow_mut().clear();
+        }
+        is_deep && self.unseen.get().is_some()
     }
 }
 
@@ -78,6 +101,11 @@ impl TokenSink for Capped {
                     // Words of different blocks stay apart.
                     return self.inner.process_token(CharacterTokens(" ".into()), line);
                 }
+                return TokenSinkResult::Continue;
+            }
+            CharacterTokens(_) if self.hides() => {
+                self.tokens.set(self.tokens.get() + 1);
+                self.lost.set(true);
                 return TokenSinkResult::Continue;
             }
             _ => self.tokens.set(self.tokens.get() + 1),
@@ -100,6 +128,8 @@ pub(crate) fn parse(html: &str, nodes: usize) -> Parsed {
     let sink = Capped {
         inner: TreeBuilder::new(Builder::new(), options),
         taken: RefCell::default(),
+        unseen: Cell::new(None),
+        lost: Cell::new(false),
         tokens: Cell::new(0),
     };
     let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
@@ -128,7 +158,16 @@ pub(crate) fn parse(html: &str, nodes: usize) -> Parsed {
         }
     }
     tokenizer.end();
+    cut |= tokenizer.sink.lost.get();
     Parsed { dom: tokenizer.sink.inner.sink.finish(), cut }
+}
+
+/// Whether a tag can hide what is in it, by itself or by a rule of a style sheet.
+fn may_hide(tag: &Tag) -> bool {
+    let by_name =
+        matches!(&*tag.name, "noscript" | "svg" | "template" | "select" | "object" | "dialog");
+    let named = ["class", "id", "style", "hidden", "aria-hidden"];
+    by_name || tag.attrs.iter().any(|attr| named.contains(&&*attr.name.local))
 }
 
 fn crowded(piece: &str) -> bool {

@@ -110,7 +110,7 @@ impl Writer<'_> {
             return line.push(text);
         }
         if self.depth >= DEEPEST {
-            let text = self.view.dom.all_text(id);
+            let text = code::text(self.view, id);
             return line.push(&text);
         }
         self.depth += 1;

@@ -76,7 +76,7 @@ impl Writer<'_> {
         }
         if self.depth >= DEEPEST {
             self.flush(line);
-            let text = self.view.dom.all_text(id);
+            let text = code::text(self.view, id);
             line.push(&text);
             return self.flush(line);
         }

@@ -43,6 +43,27 @@ fn nesting_of_any_depth_keeps_its_text() {
 }
 
 #[test]
+fn what_is_hidden_stays_so_however_deep() {
+    for depth in [10, 190, 210, 250, 260, 300, 5_000] {
+        for tag in ["div", "span", "b"] {
+            let html = format!(
+                "<style>.bait {{ display: none }}</style><p>before</p>{}<p>seen</p><p hidden>unseen</p>\
+                 <p class=bait>unseen</p><span style='display:none'>unseen<i>unseen</i></span>\
+                 <noscript>unseen</noscript><p>inner</p>{}<p>after</p>",
+                format!("<{tag}>").repeat(depth),
+                format!("</{tag}>").repeat(depth),
+            );
+            let markdown = page(&html).markdown;
+            assert!(!markdown.contains("unseen"), "{tag} {depth}: {markdown}");
+            assert!(
+                ["before", "seen", "inner", "after"].iter().all(|word| markdown.contains(word)),
+                "{tag} {depth}: {markdown}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_page_over_the_limits_is_cut_and_said_to_be() {
     let limits = Limits { bytes: 100_000, nodes: 1_000_000, markdown: 1 << 20 };
     let long = "<p>word ".repeat(30_000);
@@ -85,6 +106,8 @@ fn what_makes_much_of_little_is_bounded() {
     // Long values and comments are left as they are.
     let value = "x y ".repeat(20_000);
     assert_eq!(page(&format!("<p title='{value}'>text<!-- {value} -->")).markdown, "text\n");
+    let bodies = many(100_000, |at| format!("<body a{at}>"));
+    assert_eq!(page(&format!("{bodies}text")).markdown, "text\n");
     let cells = "<table><tr><th>a<th>b</tr>".to_owned()
         + &"<tr><td colspan=100000 rowspan=65000>x".repeat(2_000);
     assert!(page(&cells).markdown.len() < 4 << 20);
