@@ -76,7 +76,7 @@ async def tools_structured():
         answer = await client.list_tools()
         for tool in listed(answer):
             # Its answer may be an image, beside which nothing else is sent.
-            assert (tool.output_schema is None) == (tool.name == "read"), tool
+            assert (tool.output_schema is None) == (tool.name in ("read", "web_fetch")), tool
             if tool.output_schema:
                 Draft202012Validator.check_schema(tool.output_schema)
                 assert tool.output_schema["type"] == "object", tool
@@ -90,7 +90,7 @@ def listed(answer):
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["type"] == "object", tool
         assert tool.title and tool.description and tool.annotations, tool
-        reads = tool.name in ("read", "grep", "find", "ls", "todo", "think", "sleep")
+        reads = tool.name in ("read", "grep", "find", "ls", "todo", "think", "sleep", "web_fetch")
         assert tool.annotations.read_only_hint == reads, tool
         assert tool.annotations.destructive_hint != reads, tool
     return answer.tools
