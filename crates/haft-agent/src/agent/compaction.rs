@@ -550,7 +550,8 @@ impl Agent {
                 let (by, others) = (sum.by.clone(), sum.others.clone());
                 self.emit(Body::Compacted { summary: text, keep_from, sizes, by, others })
             })
-            .and_then(|()| self.emit(Body::Notice { level: Level::Info, text: receipt.clone() }));
+            .and_then(|()| self.emit(Body::Notice { level: Level::Info, text: receipt.clone() }))
+            .and_then(|()| self.tell_late_tools());
         kept.map_err(|error| error.to_string())?;
         self.room.after = Some(after);
         (self.room.told, self.room.is_refused, self.room.is_by_hand) = (0, false, false);
