@@ -113,8 +113,7 @@ pub async fn run(
     typed: Option<UnboundedReceiver<Typed>>,
 ) -> Ending {
     let problems = Problems::default();
-    let opened = agent::open(start, true, extensions, &problems).await;
-    let core = super::opened(&problems, opened)?;
+    let core = super::opened(&problems, agent::open(start, true, extensions, &problems).await)?;
     let style =
         Style { root: Some(core.base.place.cwd.clone()), ..Style::plain(&core.base.environment) };
     let dumb = core.base.environment.dumb;
