@@ -20,6 +20,7 @@ mod reserved;
 mod rule_file;
 mod settings;
 mod trust;
+mod web_settings;
 
 pub use crate::{
     environment::{Environment, Secret, VARIABLES, Variable, expanded, is_of_a_server, variables},
@@ -36,8 +37,9 @@ pub use crate::{
     rule_file::rule_file,
     settings::{
         Changes, Claude, Context, Edit, Http, Instructions, Limits, Model, ModelPrice, ModelTier,
-        Output, Permissions, Read, RuleCase, Run, Sandbox, SandboxLevel, SearchEngineName, Secrets,
-        Server, ServerWire, Settings, Shell, Theme, TodoKind, ToolProfile, Tools, Undo, Web,
+        Output, Permissions, Read, RuleCase, Run, Sandbox, SandboxLevel, Secrets, Server,
+        ServerWire, Settings, Shell, Theme, TodoKind, ToolProfile, Tools, Undo,
     },
     trust::Trust,
+    web_settings::{SearchEngineName, Web, WebSearch},
 };

@@ -501,12 +501,12 @@ async fn redirects_are_judged_like_first_addresses() {
         format!("http://site.test:{port}/to?/to?/to?/to?/to?/to?/to?/to?/to?/to?/to?/to?/x");
     let error = guard.send(&WebRequest::get(&round), &Open).await.unwrap_err();
     assert!(matches!(error, WebError::Redirects { most: 10, .. }), "{error}");
-    let post = WebRequest {
+    let form = WebRequest {
         method: WebMethod::Post,
         body: Bytes::from_static(b"q=1"),
         ..WebRequest::get(format!("http://site.test:{port}/to?/page"))
     };
-    let response = guard.send(&post, &Open).await.unwrap();
+    let response = guard.send(&form, &Open).await.unwrap();
     assert_eq!((response.status, response.redirects), (302, 0));
 }
 
@@ -784,7 +784,7 @@ async fn broken_answers_are_named() {
     assert!(matches!(&error, WebError::Tls { .. }), "{error}");
     // Nobody listens.
     let host = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
-    let guard = guard(Scripted::default(), &[host.clone()], Proxies::none());
+    let guard = guard(Scripted::default(), std::slice::from_ref(&host), Proxies::none());
     let error = guard.send(&WebRequest::get(format!("http://{host}/")), &Open).await.unwrap_err();
     assert!(matches!(&error, WebError::Connect { .. }), "{error}");
 }

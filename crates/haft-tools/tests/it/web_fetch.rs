@@ -72,8 +72,9 @@ const URL: &str = "https://tea.example/a";
 #[tokio::test]
 async fn all_parts_together_are_the_page() {
     // Lines of all lengths, one longer than an answer, in letters of one to four bytes.
-    let mut text: String =
+    let lines: Vec<String> =
         (0..3_000).map(|n| format!("{} λ茶🍵 {n}\n", "x".repeat(n % 90))).collect();
+    let mut text = lines.concat();
     text.push_str(&"long ".repeat(30_000));
     let (world, pages) = web();
     pages.put(URL, "text/plain; charset=utf-8", text.clone());

@@ -43,15 +43,7 @@ impl Base {
         more: &[Arc<dyn AnyTool>],
     ) -> Result<Registry, Failure> {
         let registry = self.with_executables(common, env, self.builtin(common)).await;
-        let registry = match search_engine(&self.loaded, &self.environment) {
-            Ok(_) => registry,
-            Err(tool) => {
-                if self.loaded.settings.web.search.engine.is_some() {
-                    self.problems.warn(tool.why.clone());
-                }
-                registry.absent(tool)
-            }
-        };
+        let registry = self.with_absent(registry);
         let answer: Vec<Arc<dyn AnyTool>> = self.answer_tool.iter().cloned().collect();
         let takes_answer = !answer.is_empty();
         let registry = registry.source(answer).source(more.to_vec());
@@ -103,6 +95,15 @@ impl Base {
             self.problems.warn(format!("{path}: {why}"));
         }
         Ok(registry)
+    }
+
+    /// Adds the tools that a run could have and has not.
+    fn with_absent(&self, registry: Registry) -> Registry {
+        let Err(tool) = search_engine(&self.loaded, &self.environment) else { return registry };
+        if self.loaded.settings.web.search.engine.is_some() {
+            self.problems.warn(tool.why.clone());
+        }
+        registry.absent(tool)
     }
 
     /// Tells of rules that have no effect with these tools.

@@ -1,8 +1,11 @@
 //! `web_fetch` through every face: pages, questions, redirects, and what is refused.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    fmt::Write as _,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use haft_testkit::{
@@ -40,7 +43,9 @@ fn answer(request: &HttpRequest) -> HttpResponse {
     match request.target.as_str() {
         "/" => HttpResponse::new(200, "text/html", TEA),
         "/long" => {
-            let lines: String = (1..=9_000).map(|line| format!("line {line} of tea\n")).collect();
+            let lines: Vec<String> =
+                (1..=9_000).map(|line| format!("line {line} of tea\n")).collect();
+            let lines = lines.concat();
             HttpResponse::new(200, "text/plain; charset=utf-8", lines)
         }
         "/evil" => {
@@ -179,8 +184,9 @@ fn what_servers_answer_is_named_with_what_to_do() {
 fn a_secret_is_not_sent_in_any_encoding() {
     let (mock, count) = served();
     let (world, url) = (world(&mock), mock.url());
-    let hex: String = CANARY.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let percent: String = CANARY.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let encoded = |byte: fn(u8) -> String| CANARY.bytes().map(byte).collect::<Vec<_>>().concat();
+    let hex = encoded(|byte| format!("{byte:02x}"));
+    let percent = encoded(|byte| format!("%{byte:02x}"));
     for value in [CANARY, &hex, &percent] {
         let input = json!({"url": format!("{url}/?k={value}")}).to_string();
         let mut command = world.haft(&["tool", "web_fetch", "--mode", "bypass", "--input", &input]);
@@ -387,25 +393,21 @@ fn in_a_network_of_its_own_no_byte_reaches_an_address_inside() {
     let world = World::new();
     world.file("servers.py", SERVERS);
     world.file("hosts", HOSTS);
-    let add: String = LISTEN
-        .iter()
-        .map(|at| {
-            format!(
-                "ip addr add {at}/{} dev lo 2>/dev/null\n",
-                if at.contains(':') { 128 } else { 32 }
-            )
-        })
-        .collect();
+    let mut add = String::new();
+    for at in LISTEN {
+        let bits = if at.contains(':') { 128 } else { 32 };
+        let _ = writeln!(add, "ip addr add {at}/{bits} dev lo 2>/dev/null");
+    }
     let listen = LISTEN.join(" ");
-    let calls: String = ASKED
-        .iter()
-        .enumerate()
-        .map(|(at, (url, _))| {
-            let input = json!({ "url": url });
-            format!("'{}' tool web_fetch --mode bypass --input '{input}' > out-{at} 2>&1; echo $? > code-{at}\n",
-                env!("CARGO_BIN_EXE_haft"))
-        })
-        .collect();
+    let mut calls = String::new();
+    let haft = env!("CARGO_BIN_EXE_haft");
+    for (at, (url, _)) in ASKED.iter().enumerate() {
+        let call = json!({ "url": url });
+        let _ = writeln!(
+            calls,
+            "'{haft}' tool web_fetch --mode bypass --input '{call}' > out-{at} 2>&1; echo $? > code-{at}"
+        );
+    }
     let script = format!(
         "set +e\nip link set lo up || exit 77\nmount --bind hosts /etc/hosts || exit 77\n{add}\
          python3 servers.py . {listen} & server=$!\n\
