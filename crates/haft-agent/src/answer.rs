@@ -8,7 +8,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use haft_llm::Delta;
 use haft_text::secrets::{Secrets, Stream};
-use haft_types::{Body, CallId, Part, ToolUse};
+use haft_types::{Body, CallId, Level, Part, ToolUse};
 use tokio::time::Instant;
 
 /// How long pieces are joined: twenty events a second.
@@ -118,6 +118,10 @@ impl Answer {
                 let (wire, model) = (self.wire.clone(), self.model.clone());
                 // It goes back as it is or not at all.
                 if matches!(self.secrets.hide_known(&json), Cow::Borrowed(_)) {
+                    if let Some(what) = haft_llm::hosted_search(&json) {
+                        let text = format!("the provider searched the web: {what}");
+                        out.push(Body::Notice { level: Level::Info, text });
+                    }
                     out.push(Body::AnswerPart { index, part: Part::Opaque { wire, model, json } });
                 }
             }

@@ -18,7 +18,8 @@ pub struct Web {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WebSearch {
-    /// `brave`, `tavily`, `exa`, or `searxng` for a server of your own.
+    /// `brave`, `tavily`, `exa`, `searxng` for a server of your own, or `provider`: the provider of the
+    /// model searches by itself, where it can.
     pub engine: Option<SearchEngineName>,
     /// Where the engine is, such as `http://localhost:8888` for `searxng`, which needs it. A private
     /// host has to stand in `web.private`, too.
@@ -26,6 +27,8 @@ pub struct WebSearch {
     /// The variable that holds the engine's key, if it is not `BRAVE_API_KEY`, `TAVILY_API_KEY` or
     /// `EXA_API_KEY`. No command gets it.
     pub key_variable: Option<String>,
+    /// Hosts whose pages alone `provider` searches.
+    pub domains: Vec<String>,
 }
 
 /// An engine that searches the web.
@@ -40,4 +43,6 @@ pub enum SearchEngineName {
     Exa,
     /// A `SearXNG` of one's own.
     Searxng,
+    /// The provider of the model.
+    Provider,
 }

@@ -21,6 +21,7 @@ mod error;
 mod extra;
 mod failure;
 mod history;
+mod hosted;
 mod json;
 mod late;
 mod model;
@@ -45,6 +46,7 @@ pub use self::{
     delta::{AnswerReader, Decoder, Delta},
     endpoint::Endpoint,
     error::LlmError,
+    hosted::hosted_search,
     late::{
         CALL_TOOL, LateTools, NamedCall, PinnedTools, call_tool, joined_tools, named_call,
         pinned_tools, real_name,

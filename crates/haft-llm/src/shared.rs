@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haft_types::{Blob, CallId, Hash, Part, ToolSpec};
+use haft_types::{Blob, CallId, Hash, HostedSearch, Part, ToolSpec};
 use serde_json::value::RawValue;
 
 use crate::{Blobs, Encoded, Request, Target, json, think};
@@ -32,7 +32,8 @@ pub(crate) fn body_for(request: &Request, more: usize) -> String {
 /// Encodes the tool definitions: each stands between `start` and `end`, its schema under `schema`.
 pub(crate) fn tool_list(tools: &[ToolSpec], [start, schema, end]: [&str; 3]) -> String {
     let mut out = String::from("[");
-    push_list(&mut out, tools, |out, tool| {
+    // Those that providers run have forms of their own.
+    push_list(&mut out, tools.iter().filter(|tool| tool.hosted.is_none()), |out, tool| {
         out.push_str(start);
         json::push_field(out, "name", &tool.name);
         out.push(',');
@@ -45,6 +46,23 @@ pub(crate) fn tool_list(tools: &[ToolSpec], [start, schema, end]: [&str; 3]) -> 
     });
     out.push(']');
     out
+}
+
+/// Adds the searches that the provider runs to a list of tools.
+pub(crate) fn with_hosted(
+    mut list: String,
+    tools: &[ToolSpec],
+    definition: impl Fn(&HostedSearch) -> serde_json::Value,
+) -> String {
+    for hosted in tools.iter().filter_map(|tool| tool.hosted.as_ref()) {
+        list.pop();
+        if list.len() > 1 {
+            list.push(',');
+        }
+        list.push_str(&definition(hosted).to_string());
+        list.push(']');
+    }
+    list
 }
 
 /// Our id in a form that all wires take: letters and digits, at least nine of them (the strictest

@@ -13,6 +13,8 @@ pub struct WireKind {
     pub codec: fn(&Endpoint) -> Arc<dyn Wire>,
     /// Whether ids of its models may have slashes.
     pub has_slashes: bool,
+    /// Whether its servers can search the web by themselves.
+    pub searches: bool,
 }
 
 /// All that are built in.

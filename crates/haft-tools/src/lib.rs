@@ -69,7 +69,7 @@ pub use crate::{
     todo::Todo,
     tool_search::ToolSearch,
     web_fetch::WebFetch,
-    web_search::{EngineKind, SearchEngine, WebSearch},
+    web_search::{EngineKind, ProviderSearch, Search, SearchEngine, WebSearch},
     write::Write,
 };
 
@@ -102,8 +102,8 @@ pub struct Options {
     pub skills: Skills,
     /// Hosts with their ports that `web_fetch` may ask although they are private; none by default.
     pub web_private: Exceptions,
-    /// The engine of `web_search`; without one there is no such tool. None by default.
-    pub search: Option<SearchEngine>,
+    /// Who searches for `web_search`; without it there is no such tool. None by default.
+    pub search: Option<Search>,
     /// Where `read` has PDF documents read; on a thread of this process by default.
     #[cfg(feature = "pdf")]
     pub pdf: PdfReader,
@@ -164,8 +164,10 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Config::default()),
         Arc::new(WebFetch::new(options)),
     ];
-    if let Some(engine) = options.search.clone() {
-        tools.push(Arc::new(WebSearch::new(engine)));
+    match options.search.clone() {
+        Some(Search::Engine(engine)) => tools.push(Arc::new(WebSearch::new(engine))),
+        Some(Search::Provider(domains)) => tools.push(Arc::new(ProviderSearch::new(domains))),
+        None => {}
     }
     if let Some(is_there) = options.powershell {
         tools.push(Arc::new(Bash::powershell(options, is_there)));

@@ -52,7 +52,7 @@ pub use crate::{
     rebuilt::{REBUILT, is_rebuilt},
     rights::Rights,
     schema::Schema,
-    spec::{Budget, Env, Guideline, Kind, Loading, OnInterrupt, Origin, ToolSpec},
+    spec::{Budget, Env, Guideline, HostedSearch, Kind, Loading, OnInterrupt, Origin, ToolSpec},
 };
 
 /// Text that is usually a literal.

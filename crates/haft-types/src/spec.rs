@@ -22,6 +22,16 @@ pub struct Env {
     /// True when the model does better without a list of things to do.
     #[serde(default)]
     pub no_todo: bool,
+    /// True when the model's provider can search the web by itself.
+    #[serde(default)]
+    pub provider_searches: bool,
+}
+
+/// A search of the web that the model's provider runs by itself, and no call of haft is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostedSearch {
+    /// Only pages of these hosts and those below them; empty: of all.
+    pub domains: Vec<String>,
 }
 
 /// The kind of a tool, in the terms of the Agent Client Protocol; drives icons and folding.
@@ -173,6 +183,9 @@ pub struct ToolSpec {
     /// What such a call fails with where nobody can answer; empty: that nobody can.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub unattended: Text,
+    /// The search that the provider runs in place of a call, on wires that have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosted: Option<HostedSearch>,
     /// See [`OnInterrupt`].
     pub on_interrupt: OnInterrupt,
     /// See [`Origin`].

@@ -31,6 +31,8 @@ pub(super) struct MessagesDecoder {
     next: u32,
     /// Finished calls of which the last does not show that its arguments are whole.
     held: Vec<Delta>,
+    /// Searches of the server's own whose results have not come. Without them none goes back.
+    searches: Vec<Delta>,
     think: Think,
     started: bool,
     called: bool,
@@ -55,9 +57,17 @@ enum Kind {
     Call {
         calls: Box<Calls>,
     },
+    /// A search of the server's own: the block as it began, and the text of its input.
+    Search {
+        block: Value,
+        input: String,
+    },
     /// Complete at its start, or of no use to us.
     Other,
 }
+
+/// Most bytes of the input of a search.
+const SEARCH_MAX: usize = 1 << 20;
 
 #[derive(Deserialize)]
 struct Envelope<'a> {
@@ -257,11 +267,15 @@ impl MessagesDecoder {
                 Kind::Thinking { signature: Some(text("signature")).filter(|s| !s.is_empty()) }
             }
             "tool_use" => self.call(index, raw, &value, marked, out),
-            "redacted_thinking" => {
+            kind @ ("redacted_thinking" | "web_search_tool_result") => {
+                if kind == "web_search_tool_result" {
+                    out.append(&mut self.searches);
+                }
                 let json = if marked { json::whole(raw.get()) } else { raw.get().to_owned() };
                 out.push(Delta::Opaque { index, json });
                 Kind::Other
             }
+            "server_tool_use" => Kind::Search { block: value.clone(), input: String::new() },
             _ => Kind::Other,
         };
         self.blocks.push(Block { wire_index, index, halves: Halves::default(), kind });
@@ -320,6 +334,12 @@ impl MessagesDecoder {
             }
             (Kind::Thinking { signature }, "signature_delta") => {
                 signature.get_or_insert_default().push_str(text("signature"));
+            }
+            (Kind::Search { input, .. }, "input_json_delta") => {
+                let piece = text("partial_json");
+                if input.len() + piece.len() <= SEARCH_MAX {
+                    input.push_str(piece);
+                }
             }
             (Kind::Call { .. }, "input_json_delta") => {
                 let piece = self.blocks[at].halves.join(text("partial_json"), marked);
@@ -410,6 +430,12 @@ impl MessagesDecoder {
                 if calls.are_closed() {
                     out.append(&mut self.held);
                 }
+            }
+            Kind::Search { mut block, input } => {
+                if let Ok(input) = serde_json::from_str::<Value>(&input) {
+                    block["input"] = input;
+                }
+                self.searches.push(Delta::Opaque { index, json: block.to_string() });
             }
             Kind::Other => {}
         }

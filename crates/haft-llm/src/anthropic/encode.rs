@@ -1,6 +1,7 @@
 //! Messages and requests in the form of Anthropic Messages.
 
 use haft_types::{Blob, CallResult, Message, Part, ToolSpec, ToolUse};
+use serde_json::json;
 
 use super::{NAME, format, late, limits};
 use crate::{
@@ -247,7 +248,14 @@ pub(super) const OPTIONAL: &[&str] = &[DIAGNOSTICS, format::OPTIONAL[0], format:
 
 /// Encodes the tool definitions.
 pub(super) fn tools(tools: &[ToolSpec]) -> String {
-    shared::tool_list(tools, ["{", "input_schema", "}"])
+    let list = shared::tool_list(tools, ["{", "input_schema", "}"]);
+    shared::with_hosted(list, tools, |search| {
+        let mut json = json!({"type": "web_search_20250305", "name": "web_search"});
+        if !search.domains.is_empty() {
+            json["allowed_domains"] = json!(search.domains);
+        }
+        json
+    })
 }
 
 /// Joins a request: what changes least stands first.

@@ -28,6 +28,7 @@ pub const KIND: WireKind = WireKind {
     name: NAME,
     codec: |endpoint| Arc::new(AnthropicMessages { is_makers: endpoint.is_makers }),
     has_slashes: false,
+    searches: true,
 };
 
 /// The codec of Anthropic Messages.

@@ -21,6 +21,7 @@ pub const KIND: WireKind = WireKind {
     name: NAME,
     codec: |endpoint| Arc::new(OpenAiChat { newest_fields: endpoint.is_makers }),
     has_slashes: true,
+    searches: false,
 };
 
 /// The codec of OpenAI Chat Completions.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use haft_types::{Blob, CallId, CallResult, Hash, Message, Part, ToolSpec, ToolUse};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{NAME, late};
 use crate::{
@@ -282,7 +282,15 @@ fn push_output(out: &mut String, id: &str, push: impl FnOnce(&mut String)) {
 
 /// Encodes the tool definitions.
 pub(super) fn tools(tools: &[ToolSpec]) -> String {
-    shared::tool_list(tools, ["{\"type\":\"function\",\"strict\":false,", "parameters", "}"])
+    let start = "{\"type\":\"function\",\"strict\":false,";
+    let list = shared::tool_list(tools, [start, "parameters", "}"]);
+    shared::with_hosted(list, tools, |search| {
+        let mut json = json!({"type": "web_search"});
+        if !search.domains.is_empty() {
+            json["filters"] = json!({"allowed_domains": search.domains});
+        }
+        json
+    })
 }
 
 /// Whether a model thinks, as far as its name tells: a newer one than this code does.

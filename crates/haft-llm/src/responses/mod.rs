@@ -34,6 +34,7 @@ pub const KIND: WireKind = WireKind {
         Arc::new(OpenAiResponses { newest_fields: endpoint.is_makers || is_azure, is_azure })
     },
     has_slashes: true,
+    searches: true,
 };
 
 /// The codec of OpenAI Responses.

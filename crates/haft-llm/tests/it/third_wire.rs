@@ -20,7 +20,7 @@ const NAME: &str = "third";
 
 /// The wire.
 pub(crate) const KIND: WireKind =
-    WireKind { name: NAME, codec: |_| Arc::new(ThirdWire), has_slashes: false };
+    WireKind { name: NAME, codec: |_| Arc::new(ThirdWire), has_slashes: false, searches: false };
 
 /// The row of its server.
 pub(crate) fn preset() -> Preset {

@@ -107,7 +107,8 @@ fn bytes(tools: Tools, env: &Env) -> String {
 #[test]
 fn two_assemblies_are_the_same_bytes() {
     let (vision, shell, interactive, no_todo) = (true, true, true, true);
-    let full = Env { model: "m".into(), vision, shell, interactive, no_todo };
+    let provider_searches = true;
+    let full = Env { model: "m".into(), vision, shell, interactive, no_todo, provider_searches };
     for env in [Env::default(), full] {
         let first = bytes(haft_tools::builtin(), &env);
         assert!(first.len() > 1_000);

@@ -5,6 +5,7 @@
 //! wants, whatever the engine makes of that wish.
 
 mod engines;
+mod provider;
 
 use std::fmt::Write as _;
 
@@ -17,8 +18,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::engines::{EngineKind, SearchEngine};
+pub use self::{
+    engines::{EngineKind, SearchEngine},
+    provider::ProviderSearch,
+};
 use crate::units;
+
+/// Who searches.
+#[derive(Clone, Debug)]
+pub enum Search {
+    /// An engine that haft asks.
+    Engine(SearchEngine),
+    /// The model's provider; only pages of these hosts, or all where it is empty.
+    Provider(Vec<String>),
+}
 
 /// Most results of one call.
 const MOST: u64 = 20;

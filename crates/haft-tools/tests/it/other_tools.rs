@@ -118,7 +118,7 @@ fn ours() -> BTreeMap<String, ToolSpec> {
     let search = haft_tools::SearchEngine::new(haft_tools::EngineKind::Brave, None, None);
     let options = haft_tools::Options {
         powershell: Some(true),
-        search: Some(search),
+        search: Some(haft_tools::Search::Engine(search)),
         ..haft_tools::Options::default()
     };
     let specs = haft_tools::with(&options).into_iter().map(|tool| tool.spec(&env));

@@ -29,7 +29,8 @@ use super::{
     base::{Base, home},
     git, instructions,
     model::{
-        Chosen, Model, ModelFacts, Others, facts, fallbacks, last_used, model, named, note, unnamed,
+        Chosen, Model, ModelFacts, Others, facts, fallbacks, last_used, model, named, note,
+        searches, unnamed,
     },
     plan_file::MODE_NOTE,
     problem::{Problem, Problems},
@@ -362,6 +363,9 @@ impl AgentBuilder {
             model: model.target.model.clone(),
             vision: model.target.vision,
             no_todo: self.named().is_ok_and(|name| !facts(&name, &core.base.loaded.settings).todo),
+            provider_searches: self
+                .named()
+                .is_ok_and(|name| searches(&name, &core.base.environment)),
             interactive: core.env.interactive && path.is_main(),
             ..core.env.clone()
         };

@@ -230,7 +230,8 @@ impl Base {
         })?;
         let facts = model::facts(&reference, &self.loaded.settings);
         let (model, vision, no_todo) = (reference.name().to_owned(), facts.vision, !facts.todo);
-        Ok(Env { model, vision, shell, interactive, no_todo })
+        let provider_searches = model::searches(&reference, &self.environment);
+        Ok(Env { model, vision, shell, interactive, no_todo, provider_searches })
     }
 }
 

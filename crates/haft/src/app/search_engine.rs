@@ -2,16 +2,16 @@
 
 use haft_config::{Environment, Loaded, SearchEngineName};
 use haft_tool::AbsentTool;
-use haft_tools::{EngineKind, SearchEngine};
+use haft_tools::{EngineKind, Search, SearchEngine};
 
 /// Names of the tool.
 const NAMES: &[&str] = &["web_search", "WebSearch"];
 
-/// The engine that a person set; or the tool as one that is not there.
+/// Who searches, as a person set it; or why the tool is not there.
 pub(crate) fn search_engine(
     loaded: &Loaded,
     environment: &Environment,
-) -> Result<SearchEngine, AbsentTool> {
+) -> Result<Search, AbsentTool> {
     let search = &loaded.settings.web.search;
     let Some(engine) = search.engine else {
         return Err(absent("no engine is set"));
@@ -21,6 +21,7 @@ pub(crate) fn search_engine(
         SearchEngineName::Tavily => EngineKind::Tavily,
         SearchEngineName::Exa => EngineKind::Exa,
         SearchEngineName::Searxng => EngineKind::Searxng,
+        SearchEngineName::Provider => return Ok(Search::Provider(search.domains.clone())),
     };
     if kind.address().is_empty() && search.address.is_none() {
         return Err(absent(&format!("web.search.address is missing, which {} needs", kind.name())));
@@ -34,15 +35,24 @@ pub(crate) fn search_engine(
         )));
     }
     let key = environment.server(variable).map(|key| key.expose().to_owned());
-    Ok(SearchEngine::new(kind, search.address.as_deref(), key.filter(|key| !key.is_empty())))
+    let key = key.filter(|key| !key.is_empty());
+    Ok(Search::Engine(SearchEngine::new(kind, search.address.as_deref(), key)))
+}
+
+/// The tool where the provider is to search, and none here can.
+pub(crate) fn no_provider() -> AbsentTool {
+    absent(
+        "web.search.engine is provider, and no provider that searches answers here; Anthropic Messages and \
+         OpenAI Responses have a search",
+    )
 }
 
 fn absent(why: &str) -> AbsentTool {
     AbsentTool {
         names: NAMES,
         why: format!("there is no web_search: {why}"),
-        hint: "A person sets one in their settings: web.search.engine is brave, tavily, exa or \
-               searxng. Until then fetch pages whose addresses you know with web_fetch."
+        hint: "A person sets one in their settings: web.search.engine is brave, tavily, exa, \
+               searxng or provider. Until then fetch pages whose addresses you know with web_fetch."
             .into(),
     }
 }

@@ -9,14 +9,14 @@ use std::{
 };
 
 use haft_tool::{AnyTool, Registry, ToolSet};
-use haft_tools::StructuredOutput;
+use haft_tools::{Search, StructuredOutput};
 use haft_types::{Env, HostPath, Loading, ToolSpec};
 
 use super::{
     base::Base,
     executables,
     rules::{at, idle, private_hosts, report_problems},
-    search_engine::search_engine,
+    search_engine::{no_provider, search_engine},
     todo_choice::{TodoChoice, may_be_found},
     tool_loading::{LoadFacts, is_of_profile},
 };
@@ -99,10 +99,16 @@ impl Base {
 
     /// Adds the tools that a run could have and has not.
     fn with_absent(&self, registry: Registry) -> Registry {
-        let Err(tool) = search_engine(&self.loaded, &self.environment) else { return registry };
-        if self.loaded.settings.web.search.engine.is_some() {
-            self.problems.warn(tool.why.clone());
-        }
+        let tool = match search_engine(&self.loaded, &self.environment) {
+            Ok(Search::Engine(_)) => return registry,
+            Ok(Search::Provider(_)) => no_provider(),
+            Err(tool) => {
+                if self.loaded.settings.web.search.engine.is_some() {
+                    self.problems.warn(tool.why.clone());
+                }
+                tool
+            }
+        };
         registry.absent(tool)
     }
 

@@ -185,11 +185,20 @@ impl Wire {
     }
 
     fn answer(self, text: Option<&str>, calls: &[(String, &str, String)]) -> HttpResponse {
-        HttpResponse::events(match self {
+        HttpResponse::events(self.events(text, calls))
+    }
+
+    fn events(self, text: Option<&str>, calls: &[(String, &str, String)]) -> String {
+        match self {
             Self::Anthropic => anthropic(text, calls),
             Self::OpenAi => openai(text, calls),
             Self::Responses => responses(text, calls),
-        })
+        }
+    }
+
+    /// The events of an answer of text, as they stand in the stream.
+    pub fn text_events(self, text: &str) -> String {
+        self.events(Some(text), &[])
     }
 }
 

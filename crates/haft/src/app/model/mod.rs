@@ -88,6 +88,13 @@ pub fn endpoint(preset: &Preset, environment: &Environment) -> Endpoint {
     Endpoint { key_variable: variable.unwrap_or(endpoint.key_variable), ..endpoint }
 }
 
+/// Whether a model's provider can search the web by itself.
+pub fn searches(reference: &ModelRef, environment: &Environment) -> bool {
+    let ModelRef::Server(preset, name) = reference else { return false };
+    let is_makers = endpoint(preset, environment).is_makers;
+    preset.clone().for_model(name, is_makers).wire.searches
+}
+
 /// The servers that haft knows, and those that the settings define.
 pub fn servers(settings: &Settings) -> Vec<Preset> {
     let mut all = presets();

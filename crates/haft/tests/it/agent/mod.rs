@@ -39,3 +39,4 @@ pub(crate) mod tasks;
 pub(crate) mod todo;
 pub(crate) mod tool_search;
 pub(crate) mod web;
+mod web_search;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     mcp_client::Client,
-    mock_provider::{Mock, WIRES},
+    mock_provider::{Mock, WIRES, Wire},
     world::{Input, World, finish, text},
 };
 
@@ -23,7 +23,8 @@ fn served() -> Mock {
             return HttpResponse::new(200, "application/json", body);
         }
         if request.header("x-subscription-token") != Some(KEY) {
-            let body = json!({"error": {"detail": "The subscription token is invalid."}}).to_string();
+            let body =
+                json!({"error": {"detail": "The subscription token is invalid."}}).to_string();
             return HttpResponse::new(401, "application/json", body);
         }
         let body = json!({"type": "search", "web": {"results": [hit, evil]}}).to_string();
@@ -118,16 +119,16 @@ fn a_search_is_asked_about_and_its_key_is_seen_by_the_engine_alone() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     holds("tool", &ran.out);
     let ran = run(&allowed, Some("another-key-of-the-engine-1"));
-    assert!(ran.code == Some(1) && ran.err.contains("token is invalid"), "{ran:?}");
+    assert!(ran.code == Some(1) && ran.out.contains("token is invalid"), "{ran:?}");
     let ran = run(&allowed, None);
-    assert!(ran.code == Some(1) && ran.err.contains("BRAVE_API_KEY"), "{ran:?}");
+    assert!(ran.code == Some(1) && ran.both_outputs().contains("BRAVE_API_KEY"), "{ran:?}");
     // No query carries a secret out.
     let call = json!({"query": format!("what is {KEY}")}).to_string();
     let mut haft = world.haft(&["tool", "web_search", "--mode", "bypass", "--input", &call]);
     haft.env("BRAVE_API_KEY", KEY);
     let before = mock.requests().len();
     let ran = finish(haft, &Input::Nothing);
-    assert!(ran.code == Some(1) && ran.err.contains("BRAVE_API_KEY"), "{ran:?}");
+    assert!(ran.code == Some(1) && ran.both_outputs().contains("BRAVE_API_KEY"), "{ran:?}");
     assert_eq!(mock.requests().len(), before);
     let known = crate::world::holding(&world.state(), KEY.as_bytes());
     assert!(known.is_empty(), "{known:?}");
@@ -153,7 +154,107 @@ fn without_an_engine_the_settings_are_named() {
     }
     // A project sets none.
     let world = World::new();
-    world.file(".haft/settings.toml", "[web.search]\nengine = 'searxng'\naddress = 'http://x.example'\n");
+    world.file(
+        ".haft/settings.toml",
+        "[web.search]\nengine = 'searxng'\naddress = 'http://x.example'\n",
+    );
     let ran = world.tool("web_search", &input(), &["--trust"]);
     assert!(ran.code == Some(2) && ran.err.contains("web.search.engine"), "{ran:?}");
+}
+
+/// An answer before whose text the provider has searched, in the wire's own form.
+fn searched(wire: Wire) -> HttpResponse {
+    let events = match wire {
+        Wire::Anthropic => vec![
+            json!({"type": "content_block_start", "index": 7, "content_block":
+                {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}}),
+            json!({"type": "content_block_delta", "index": 7, "delta":
+                {"type": "input_json_delta", "partial_json": "{\"query\": \"tea"}}),
+            json!({"type": "content_block_delta", "index": 7, "delta":
+                {"type": "input_json_delta", "partial_json": " time\"}"}}),
+            json!({"type": "content_block_stop", "index": 7}),
+            json!({"type": "content_block_start", "index": 8, "content_block":
+                {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
+                    {"type": "web_search_result", "url": "https://tea.example/", "title": "Tea",
+                     "encrypted_content": "RW5jcnlwdGVk", "page_age": null}]}}),
+            json!({"type": "content_block_stop", "index": 8}),
+            // One whose results do not come is never sent back.
+            json!({"type": "content_block_start", "index": 9, "content_block":
+                {"type": "server_tool_use", "id": "srvtoolu_2", "name": "web_search", "input": {}}}),
+            json!({"type": "content_block_stop", "index": 9}),
+        ],
+        _ => vec![json!({"type": "response.output_item.done", "output_index": 7, "item":
+            {"id": "ws_1", "type": "web_search_call", "status": "completed",
+             "action": {"type": "search", "query": "tea time"}}})],
+    };
+    let mut body = String::new();
+    for event in events {
+        let name = event["type"].as_str().unwrap();
+        body.extend(["event: ", name, "\ndata: ", &event.to_string(), "\n\n"]);
+    }
+    let whole = wire.text_events("Three minutes.");
+    // Behind the event that begins the answer.
+    let at = whole.find("\n\n").unwrap() + 2;
+    HttpResponse::events(format!("{}{body}{}", &whole[..at], &whole[at..]))
+}
+
+const BY_PROVIDER: &str = "[web.search]\nengine = 'provider'\ndomains = ['tea.example']\n";
+
+#[test]
+fn a_provider_searches_by_itself_where_it_can() {
+    for wire in WIRES {
+        let world = World::new();
+        world.settings(BY_PROVIDER);
+        let can = wire != Wire::OpenAi;
+        let answers = if can {
+            vec![searched(wire), wire.text("Again.")]
+        } else {
+            vec![wire.calls("a", &[(CALL, input())]), wire.text("None."), wire.text("Again.")]
+        };
+        let mock = Mock::new(answers);
+        let run = |flags: &[&str]| {
+            let ran = finish(wire.haft(&world, &mock.url(), flags), &Input::Nothing);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            ran
+        };
+        let ran = run(&["-p", "go", "--output", "stream-json"]);
+        let told = ran.out.contains("the provider searched the web: tea time");
+        assert_eq!(told, can, "{wire:?}: {ran:?}");
+        run(&["-p", "and now?", "-c"]);
+        let bodies = mock.bodies();
+        let first: Value = serde_json::from_str(&bodies[0]).unwrap();
+        let is_search = |tool: &&Value| {
+            tool["type"].as_str().is_some_and(|kind| kind.starts_with("web_search"))
+        };
+        let tools = first["tools"].as_array().unwrap();
+        let definition = tools.iter().find(is_search);
+        assert_eq!(definition.is_some(), can, "{wire:?}: {tools:?}");
+        let last = bodies.last().unwrap();
+        if !can {
+            assert!(bodies[1].contains("no provider that searches"), "{}", bodies[1]);
+            continue;
+        }
+        assert!(definition.unwrap().to_string().contains(r#"["tea.example"]"#), "{definition:?}");
+        assert!(!bodies[0].contains("The provider searches the web."), "{}", bodies[0]);
+        assert!(last.contains("Three minutes.") && !last.contains("srvtoolu_2"), "{last}");
+        let items: &[&str] = if wire == Wire::Anthropic {
+            &[r#""query":"tea time""#, "RW5jcnlwdGVk", r#""tool_use_id":"srvtoolu_1""#]
+        } else {
+            &[r#""id":"ws_1""#, r#""query":"tea time""#]
+        };
+        for item in items {
+            assert!(last.contains(item), "{wire:?}: no {item} in {last}");
+        }
+        // A denial takes it out.
+        let mock = Mock::new(vec![wire.text("No.")]);
+        let flags = ["-p", "go", "--deny", "WebSearch"];
+        let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!mock.bodies()[0].contains("web_search"), "{}", mock.bodies()[0]);
+    }
+    // Where no model is, none searches.
+    let world = World::new();
+    world.settings(BY_PROVIDER);
+    let ran = world.tool("web_search", &input(), &[]);
+    assert!(ran.code == Some(2) && ran.err.contains("no provider that searches"), "{ran:?}");
 }
