@@ -29,7 +29,9 @@ pub(super) async fn answered(
     let hidden = cx.session().secrets.hide(&page.text);
     let end = hidden.floor_char_boundary(MOST.min(hidden.len()));
     let is_cut = end < hidden.len();
-    let data = format!("PAGE BEGINS: {}\n{}", page.url, &hidden[..end]);
+    // Only haft says where the page ends.
+    let shown = hidden[..end].replace("PAGE ENDS", "page ends");
+    let data = format!("PAGE BEGINS: {}\n{}", page.url, haft_page::mark_imitations(&shown));
     let question = format!("PAGE ENDS\n\nThe question: {}", question.trim());
     cx.progress(Shape::Progress { text: "asking a model".to_owned(), done: None, total: None });
     let asked = SideQuestion { system: SYSTEM.to_owned(), data, question };

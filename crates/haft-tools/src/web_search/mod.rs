@@ -319,7 +319,7 @@ fn listed(hits: &[Hit], end: &str) -> String {
 }
 
 fn escaped(letter: char) -> impl Iterator<Item = char> {
-    letter.is_ascii_punctuation().then_some('\\').into_iter().chain([letter])
+    r"\`*_[]<>#|~!".contains(letter).then_some('\\').into_iter().chain([letter])
 }
 
 /// A result within bounds, each text of it on one line.

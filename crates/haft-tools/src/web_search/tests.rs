@@ -219,5 +219,5 @@ fn long_and_hostile_texts_are_short_and_on_one_line() {
     assert!(length("date") <= 43);
     assert!(!data["results"][0]["title"].as_str().unwrap().contains('\n'));
     let Some(Shape::Markdown { text }) = shown.detail.map(|detail| detail.shape) else { panic!() };
-    assert!(text.contains("\\[bank\\]\\(https\\:"), "{text}");
+    assert!(text.contains("\\[bank\\](https:"), "{text}");
 }

@@ -24,7 +24,7 @@ fn rows() -> Vec<Row> {
         .collect();
     let skill = |name: &str| json!({ "skill": name });
     vec![
-        ("trust", "skill", skill("runs"), "[not run, for the project is not trusted: touch made]"),
+        ("trust", "skill", skill("runs"), "[not run, for the project is not trusted"),
         (
             "trust",
             "config",
